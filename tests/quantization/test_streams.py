@@ -278,7 +278,7 @@ def _written_twice(g: StreamGraph, x: int, state: int) -> int:
 
 
 def _exchanged(g: StreamGraph, x: int, state: int) -> int:
-    """Two states, of which one takes the other's value."""
+    """Two states; one takes the value of the other."""
     other = g.state("other", 1, 4)
     mixed = g.unary(
         "TANH", g.op("FULLY_CONNECTED", [g.op("ADD", [x, other], PLAIN)[0], g.weights(4, 4), g.bias(4)], DENSE)[0]

@@ -11,10 +11,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
+from tflq.engine.kernels.facts.versions import dequantize_version, quantize_version
 from tflq.errors import ModelError, OptionError, TflqError
-from tflq.model.ir import GraphView, Model, Operator, OperatorCode, OperatorView, Record, TensorSpec, TensorType, view
+from tflq.model.ir import (
+    GraphView,
+    Model,
+    Operator,
+    OperatorCode,
+    OperatorView,
+    Record,
+    Subgraph,
+    TensorSpec,
+    TensorType,
+    view,
+)
 from tflq.model.ir.signatures import call
-from tflq.model.surgery.cut import compact, operators_named
+from tflq.model.surgery.cut import compact, operators_named, upstream
 from tflq.quantization.judge.tails import REASON, behind
 from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, TYPES, Norms, Recipe
 from tflq.quantization.runner import Runner, Sample
@@ -37,18 +49,19 @@ class Fit(Protocol):
 class Looped:
     """A model with integer loops. `origins` are its operators' indices in the float model.
 
-    `refused` are reasons by the index of loops that stay in float.
+    `made` are the loops that are integer, and `refused` the reasons why others stay in float, by these indices.
     """
 
     model: Model
     origins: tuple[int, ...]
+    made: tuple[int, ...]
     refused: dict[int, str]
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Remarks about the samples, if loops are integer."""
         text = "loops are fitted to all samples, so figures on held-out ones flatter them; --evaluate takes others"
-        return (text,) if len(set(self.origins)) < len(self.origins) else ()  # there are conversions
+        return (text,) if self.made else ()
 
     def renumbered(self, recipe: Recipe) -> Recipe:
         """Return the recipe with the numbers of its float tail as this model has them."""
@@ -105,7 +118,7 @@ def with_integer_loops(model: Model, samples: Sequence[Sample], recipe: Recipe, 
         operators += [(op.index, record) for record in around]
     main = replace(graph.record, tensors=tuple(tensors), operators=tuple(record for _, record in operators))
     whole = replace(changed, operator_codes=tuple(codes), subgraphs=(main, *changed.subgraphs[1:]))
-    return Looped(whole, tuple(index for index, _ in operators), refused)
+    return Looped(whole, tuple(index for index, _ in operators), tuple(placed), refused)
 
 
 def reasons_against(model: Model, recipe: Recipe) -> dict[int, str]:
@@ -185,54 +198,56 @@ def _iterate(model: Model, loop: _Loop, samples: Sequence[Sample]) -> Iterator[t
             iteration += 1
 
 
-def _with_loop(
-    source: Model, host: Model, loop: _Loop, samples: Sequence[Sample], fit: Callable[[Model, list[Sample]], Model]
-) -> tuple[Model, tuple[TensorSpec | None, ...]]:
-    """Return the host with the loop's subgraphs in integers, and the variables' integer forms, None for others."""
-    body = loop.body
-    states = [State(body.inputs[p], body.outputs[p]) for p in loop.moving]
-    count = sum(1 for _ in _iterate(source, loop, samples[:1]))
+def _observed(model: Model, loop: _Loop, samples: Sequence[Sample]) -> tuple[list[State], list[Sample]]:
+    """Return the loop's states with their ranges, and the iterations to which its body is fitted."""
+    states = [State(loop.body.inputs[p], loop.body.outputs[p]) for p in loop.moving]
+    count = sum(1 for _ in _iterate(model, loop, samples[:1]))
     stride = max(1, -(-count * len(samples) // ITERATIONS))
     fitted = list[Sample]()
-    for number, iteration, before, every in _iterate(source, loop, samples):
+    for number, iteration, before, every in _iterate(model, loop, samples):
         states = [state.seen(every) for state in states]
         if (number + iteration) % stride == 0:
             fitted.append(before)
     if not fitted:
         raise ModelError("it makes no iteration for these samples")
+    return states, fitted
+
+
+def _with_loop(
+    source: Model, host: Model, loop: _Loop, samples: Sequence[Sample], fit: Callable[[Model, list[Sample]], Model]
+) -> tuple[Model, tuple[TensorSpec | None, ...]]:
+    """Return the host with the loop's subgraphs in integers, and the variables' integer forms, None for others."""
+    body, alone = loop.body, _alone(source, loop.body)
+    states, fitted = _observed(source, loop, samples)
     still = [p for p in range(len(body.inputs)) if p not in loop.moving]
     counted = [p for p in still if body.outputs[p] not in body.inputs]
     inputs, outputs = [body.inputs[p] for p in still], [body.outputs[p] for p in counted]
-    alone = _alone(source, body)
     model = bounded(alone, states, (op.record for op in view(alone).ops), outputs, inputs)
     order = view(model).inputs
     made = fit(model, [{t: sample[t] for t in order} for sample in fitted])
     narrow = narrowed(made, host, [f"variable {p} of the loop" for p in loop.moving])
-    firsts = {**dict(zip(still, narrow.inputs, strict=True)), **_pairs(loop.moving, narrow.states, 0)}
-    lasts = {**firsts, **dict(zip(counted, narrow.outputs, strict=True)), **_pairs(loop.moving, narrow.states, 1)}
-    for p in still:
-        if p not in counted:  # another variable's value, or its own
-            lasts[p] = firsts[body.inputs.index(body.outputs[p])]
-    first, last = (tuple(side[p] for p in range(len(firsts))) for side in (firsts, lasts))
+    firsts = dict(zip((*still, *loop.moving), (*narrow.inputs, *(one for one, _ in narrow.states)), strict=True))
+    lasts = {p: firsts[body.inputs.index(body.outputs[p])] for p in still if p not in counted}  # another's, or its own
+    lasts |= zip((*counted, *loop.moving), (*narrow.outputs, *(one for _, one in narrow.states)), strict=True)
+    first, last = (tuple(side[p] for p in range(len(body.inputs))) for side in (firsts, lasts))
     tensors = tuple(narrow.tensors)
-    record = replace(body.record, tensors=tensors, inputs=first, outputs=last, operators=narrow.live(last))
+    record = replace(body.record, tensors=tensors, inputs=first, outputs=last, operators=upstream(narrow.body, last))
     forms = tuple(tensors[t] if p in loop.floats else None for p, t in enumerate(first))
-    asked = list(loop.cond.tensors)
-    for t, form in zip(loop.cond.inputs, forms, strict=True):
-        if form is not None:
-            asked[t] = replace(asked[t], type=form.type, quantization=form.quantization)
     if all(form is None or form.type == TensorType.FLOAT32 for form in forms):
         raise ModelError("no operator at its variables becomes integer")
-    cond = replace(loop.cond.record, tensors=tuple(asked))
-    place = tuple(call(host.subgraphs[0].operators[loop.operator.index]))
-    graphs = list(host.subgraphs)
-    graphs[place[0]], graphs[place[1]] = cond, record
+    graphs, place = list(host.subgraphs), tuple(call(host.subgraphs[0].operators[loop.operator.index]))
+    graphs[place[0]], graphs[place[1]] = _asking(loop.cond, forms), record
     buffers = (*host.buffers, *made.buffers)
     return replace(host, operator_codes=tuple(narrow.codes), buffers=buffers, subgraphs=tuple(graphs)), forms
 
 
-def _pairs(positions: Sequence[int], states: Sequence[tuple[int, int]], side: int) -> dict[int, int]:
-    return {p: state[side] for p, state in zip(positions, states, strict=True)}
+def _asking(cond: GraphView, forms: Sequence[TensorSpec | None]) -> Subgraph:
+    """Return a loop's condition, which reads no float, with variables in their integer forms."""
+    tensors = list(cond.tensors)
+    for t, form in zip(cond.inputs, forms, strict=True):
+        if form is not None:
+            tensors[t] = replace(tensors[t], type=form.type, quantization=form.quantization)
+    return replace(cond.record, tensors=tuple(tensors))
 
 
 def _converted(
@@ -250,10 +265,10 @@ def _converted(
             like = replace(spec, type=form.type, quantization=form.quantization, buffer=0)
             tensors.append(replace(like, name=f"{spec.name}/codes"))
             edge[p] = len(tensors) - 1
-        narrow = code_of(codes, "QUANTIZE", 2)
+        narrow = code_of(codes, "QUANTIZE", quantize_version(TensorType.FLOAT32, TensorType(form.type)))
         yield Operator(narrow, (wide[0],), (edges[0][p],), Record("QuantizeOptions"))
         if uses[wide[1]] or wide[1] in outputs:
-            back = code_of(codes, "DEQUANTIZE", 3 if form.type == TensorType.INT16 else 2)
+            back = code_of(codes, "DEQUANTIZE", dequantize_version(TensorType(form.type), 1))
             last.append(Operator(back, (edges[1][p],), (wide[1],), Record("DequantizeOptions")))
     yield replace(op.record, inputs=tuple(edges[0]), outputs=tuple(edges[1]))
     yield from last

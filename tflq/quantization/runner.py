@@ -12,6 +12,7 @@ from tflq.engine.interpreter import Plan, State, make_plan, run
 from tflq.engine.profiles import by_name
 from tflq.errors import ModelError, TflqError
 from tflq.model.ir import Model, OperatorView, view, with_graph
+from tflq.model.surgery.cut import upstream
 from tflq.quantization.batching import batchable
 from tflq.typing import Array
 
@@ -164,12 +165,7 @@ def needed_operators(model: Model, kept: Collection[int]) -> tuple[OperatorView,
     graph = view(model)
     if len(model.subgraphs) > 1 or any(t.is_variable for t in graph.tensors):
         return graph.ops
-    needed, chosen = set(kept), list[OperatorView]()
-    for operator in reversed(graph.ops):
-        if needed.intersection(operator.outputs):
-            chosen.append(operator)
-            needed.update(operator.inputs)
-    return tuple(reversed(chosen))
+    return upstream(graph.ops, kept)
 
 
 def join(samples: Sequence[Sample]) -> dict[int, Array]:

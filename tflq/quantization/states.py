@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.engine.kernels.facts.versions import quantize_version
 from tflq.errors import ModelError
 from tflq.model.ir import Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType, view
 from tflq.model.ir.schema import enum
@@ -71,15 +72,6 @@ class Narrow:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
-    def live(self, needed: Iterable[int]) -> tuple[Operator, ...]:
-        """Return the operators on which tensors depend."""
-        wanted, kept = set(needed), list[Operator]()
-        for operator in reversed(self.body):
-            if wanted.intersection(operator.outputs):
-                kept.insert(0, operator)
-                wanted.update(operator.inputs)
-        return tuple(kept)
-
 
 def narrowed(made: Model, host: Model, names: Sequence[str]) -> Narrow:
     """Return a quantized step whose last inputs and outputs are states, of these names, as a part of `host`.
@@ -115,7 +107,8 @@ def narrowed(made: Model, host: Model, names: Sequence[str]) -> Narrow:
             )
         if not _is_alike(spec, other):  # such as the fixed scale of a TANH
             tensors.append(replace(spec, name=f"{spec.name}/next"))
-            code = code_of(narrow.codes, "QUANTIZE", 2)
+            kind = TensorType(spec.type)
+            code = code_of(narrow.codes, "QUANTIZE", quantize_version(kind, kind))
             body.append(Operator(code, (after,), (len(tensors) - 1,), Record("QuantizeOptions")))
             after = len(tensors) - 1
         narrow.states.append((before, after))

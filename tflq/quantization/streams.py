@@ -27,7 +27,7 @@ from tflq.model.ir import (
     roots,
     view,
 )
-from tflq.model.surgery.cut import operators_named
+from tflq.model.surgery.cut import operators_named, upstream
 from tflq.quantization.draft import options
 from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, TYPES, Norms, Recipe
 from tflq.quantization.runner import Sample
@@ -125,7 +125,7 @@ class Stream:
             record = Record("AssignVariableOptions")
             last.append(Operator(code_of(narrow.codes, ASSIGN), (handle, value), (), record))
             specs[variable.key] = narrow.tensors[read]
-        body = narrow.live((*narrow.outputs, *(after for _, after in narrow.states)))
+        body = upstream(narrow.body, (*narrow.outputs, *(after for _, after in narrow.states)))
         operators = (*first, *body, *last)
         step = Subgraph(tuple(narrow.tensors), narrow.inputs, narrow.outputs, operators, view(made).record.name)
         buffers = [*self.step.buffers, *made.buffers]

@@ -25,7 +25,7 @@ from tflq.engine.profiles import by_name
 from tflq.errors import UnsupportedError
 from tflq.model.ir import view
 
-SPACES = [(op, kind) for kind in geometric.TYPES for op in geometric.spaces(kind)]
+SPACES = [(op, kind) for kind in geometric.KINDS for op in geometric.spaces(kind)]
 
 
 @pytest.mark.parametrize(("op", "kind"), SPACES)

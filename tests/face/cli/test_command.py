@@ -6,7 +6,13 @@ import os
 import subprocess
 import sys
 
+import click
+
 from support import suites
+from tflq.devices.conformance.grids import FOCUSES
+from tflq.face.cli import conform
+from tflq.face.cli.quantize import quantize_command
+from tflq.quantization.recipe.recipe import Norms
 
 MODEL = str(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite")
 SHOW = """
@@ -59,3 +65,11 @@ def test_a_closed_pipe_is_no_failure() -> None:
     command = f'("{sys.executable}" -m tflq.face.cli.main inspect "{MODEL}" --json; echo "exit $?" >&2) | head -1'
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("{\n", "exit 0\n")
+
+
+def test_choices_that_help_writes_out_are_the_library_s() -> None:
+    """Help loads no NumPy, and so cannot ask the library for them."""
+    norms = next(option for option in quantize_command.params if option.name == "norms")
+    assert isinstance(norms.type, click.Choice)
+    assert list(norms.type.choices) == [one.value for one in Norms]
+    assert tuple(conform.FOCUSES) == tuple(FOCUSES)

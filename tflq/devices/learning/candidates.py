@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tflq.devices.conformance.grids.kinds import KINDS
 from tflq.devices.learning.answer import Answer
 from tflq.devices.learning.channels import repeating_channels
 from tflq.devices.learning.exceptions import Holds, holding, is_held, usual_parts
@@ -18,7 +19,7 @@ from tflq.devices.learning.form import Form, requantizing
 from tflq.devices.learning.forms import Forms
 from tflq.devices.learning.further import further
 from tflq.devices.learning.requantizing import Requantized
-from tflq.devices.learning.subjects import KINDS, Subject
+from tflq.devices.learning.subjects import Subject
 from tflq.diagnosis.certainty import inside
 from tflq.engine.numerics.requantizer import Requantizer
 

@@ -13,12 +13,13 @@ from datetime import date
 
 from tflq.comparison.verification.dump import Dump
 from tflq.devices.conformance.draft import Draft
+from tflq.devices.conformance.grids.kinds import KINDS
 from tflq.devices.learning.answer import Answer
 from tflq.devices.learning.asking import Tally
 from tflq.devices.learning.candidates import Effort, Shared, choose_by
 from tflq.devices.learning.findings import Findings, Learned
 from tflq.devices.learning.learner import jointly
-from tflq.devices.learning.subjects import KINDS, Subject
+from tflq.devices.learning.subjects import Subject
 from tflq.diagnosis.localization import operator_alone
 from tflq.engine.api.part import Part
 from tflq.engine.profiles import by_name

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from tflq.devices.conformance.draft import Draft
 from tflq.devices.conformance.grids import contracting, directed, elementwise, extremes, geometric, moving, summing
+from tflq.devices.conformance.grids.kinds import KINDS
 
 #: Families of drafts that a device may run.
 _FAMILIES = (contracting, elementwise, summing, moving, directed)
@@ -45,10 +46,6 @@ class Subject:
         """
         found = list(_covering(seed, turn, self.op if turn else "").get(self, ()))
         return found or self.drafts(seed + _COVERED + turn, _ALL)
-
-
-#: Types of codes that can be learned.
-KINDS = ("int8", "uint8", "int16")
 
 
 @lru_cache(_KEPT * len(_FAMILIES))

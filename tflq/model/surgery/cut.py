@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TypeVar
 
 from tflq.errors import OptionError, UnknownNameError, UnsupportedError
-from tflq.model.ir import GraphView, Model, Operator, Subgraph, TensorSpec, TensorType, view, with_graph
+from tflq.model.ir import GraphView, Model, Operator, OperatorView, Subgraph, TensorSpec, TensorType, view, with_graph
 from tflq.model.ir.signatures import reach
+
+Op = TypeVar("Op", Operator, OperatorView)
 
 #: Types of values that cannot cross a model's edge.
 OPAQUE = (TensorType.RESOURCE, TensorType.VARIANT)
@@ -61,6 +64,16 @@ def extract(model: Model, words: Sequence[str]) -> tuple[Model, tuple[int, ...]]
             name = graph.tensors[position].name
             raise UnsupportedError("extract", reason=f"tensor {tensors[position]} {name!r} is a handle; cut elsewhere")
     return compact(part), tuple(chosen)
+
+
+def upstream(operators: Sequence[Op], tensors: Iterable[int]) -> tuple[Op, ...]:
+    """Return the operators, in their order, that tensors depend on."""
+    needed, found = set(tensors), list[Op]()
+    for operator in reversed(operators):
+        if needed.intersection(operator.outputs):
+            found.append(operator)
+            needed.update(operator.inputs)
+    return tuple(reversed(found))
 
 
 def operators_named(model: Model, words: Sequence[str]) -> frozenset[int]:

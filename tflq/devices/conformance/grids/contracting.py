@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from tflq.devices.conformance.draft import CODES, Draft, samples_of, zero_point
+from tflq.devices.conformance.grids.kinds import KINDS
 from tflq.devices.conformance.one_operator import T
 
-TYPES = ("int8", "uint8", "int16")
 KERNELS = ((1, 1), (3, 3), (2, 3), (5, 1))
 ACTIVATIONS = {0: "no activation", 1: "RELU", 3: "RELU6"}
 SAME, VALID = 0, 1
@@ -97,7 +97,7 @@ class Scales:
 def drafts(seed: int) -> Iterator[Draft]:
     """Yield all four operators."""
     rng = np.random.default_rng([seed, 1])
-    for regime, kind in product(REGIMES, TYPES):
+    for regime, kind in product(REGIMES, KINDS):
         scales = Scales(rng, regime, kind)
         for activation in ACTIVATIONS:
             yield from _windows(scales, activation)

@@ -13,11 +13,11 @@ import numpy as np
 
 from tflq.devices.conformance.draft import CODES, Draft, Sample, zero_point
 from tflq.devices.conformance.grids.elementwise import codes
+from tflq.devices.conformance.grids.kinds import KINDS
 from tflq.devices.conformance.one_operator import T
 from tflq.engine.numerics.multiplier import quantize_multiplier, round_twice, rounding_twice
 from tflq.typing import Array
 
-TYPES = ("int8", "uint8", "int16")
 #: Number of draws after which a search ends with its result so far.
 _DRAWS = 20_000
 _TIES = "ties: scales that are powers of two"
@@ -74,14 +74,14 @@ def parting_sum(real: float, other: float) -> int | None:
 def drafts(seed: int) -> Iterator[Draft]:
     """Yield operators of one operand, then sums and products of two."""
     rng = np.random.default_rng([seed, 7])
-    for kind in TYPES:
+    for kind in KINDS:
         yield from _one_operand(rng, kind)
         yield from _two_operands(rng, kind)
 
 
 def _one_operand(rng: np.random.Generator, kind: str) -> Iterator[Draft]:
     fed = codes(kind)
-    for made in TYPES:
+    for made in KINDS:
         if {kind, made} == {"uint8", "int16"}:
             continue
         for ratio in (0.5, 0.25):

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from tflq.devices.conformance.draft import CODES, Draft, Sample, samples_of, zero_point
+from tflq.devices.conformance.grids.kinds import KINDS
 from tflq.devices.conformance.one_operator import T
 from tflq.engine.kernels.facts import OPERATORS
 from tflq.typing import Array
 
-TYPES = ("int8", "uint8", "int16")
 #: Kinds of drawn scales; powers of two put results on ties.
 REGIMES = {
     "odd scales": False,
@@ -72,7 +72,7 @@ def codes(kind: str) -> Array:
 
 
 def _unary(scales: Scales, aim: str) -> Iterator[Draft]:
-    for kind, reach in product(TYPES, (1.0, 6.0, 40.0)):
+    for kind, reach in product(KINDS, (1.0, 6.0, 40.0)):
         values = codes(kind)
         shape = values.shape
         x = scales.tensor(kind, shape, reach)
@@ -93,7 +93,7 @@ def _unary(scales: Scales, aim: str) -> Iterator[Draft]:
             yield one("LEAKY_RELU", y, ("LeakyReluOptions", {"alpha": alpha}))
         if kind != "int16":
             yield one("HARD_SWISH", y, ("HardSwishOptions", {}))
-        for other_kind in TYPES:
+        for other_kind in KINDS:
             if {kind, other_kind} == {"uint8", "int16"}:
                 continue
             yield one("QUANTIZE", scales.tensor(other_kind, shape, reach), ("QuantizeOptions", {}))
@@ -101,7 +101,7 @@ def _unary(scales: Scales, aim: str) -> Iterator[Draft]:
 
 
 def _binary(scales: Scales, aim: str) -> Iterator[Draft]:
-    for kind, reach in product(TYPES, (0.5, 4.0, 30.0)):
+    for kind, reach in product(KINDS, (0.5, 4.0, 30.0)):
         a, b = _operands(scales, kind, reach)
         grown = {"ADD": reach * 2, "SUB": reach * 2, "MUL": reach * reach}
         for (op, table), activation in product(ARITHMETIC.items(), ACTIVATIONS):

@@ -9,10 +9,10 @@ import numpy as np
 
 from tflq.devices.conformance.draft import CODES, Draft, Sample, samples_of, zero_point
 from tflq.devices.conformance.grids.directed import of_bits, parting_sum
+from tflq.devices.conformance.grids.kinds import KINDS
 from tflq.devices.conformance.one_operator import T
 from tflq.typing import Array
 
-TYPES = ("int8", "uint8", "int16")
 _VALID = 1
 #: Number of draws of scales until a bias alone distinguishes the right multiplier from less precise ones.
 _DRAWS = 40_000
@@ -38,7 +38,7 @@ _FORMS: tuple[tuple[str, tuple[int, ...], tuple[int, ...], tuple[int, ...], int,
 def drafts(seed: int, _turn: int = 0, only: str = "") -> Iterator[Draft]:
     """Yield contractions, then averages over large windows; of all operators, or of one."""
     rng = np.random.default_rng([seed, 6])
-    for kind in TYPES:
+    for kind in KINDS:
         for op, image, filters, made, axis, options in (form for form in _FORMS if only in ("", form[0])):
             for aim in (_LONG, _BIASED):
                 yield _contraction(rng, kind, aim, op, image, filters, made, axis, options)

@@ -16,11 +16,11 @@ import numpy as np
 
 from tflq.devices.conformance.draft import CODES, Draft, samples_of, zero_point
 from tflq.devices.conformance.grids.contracting import SAME, Regime, Scales, outputs
+from tflq.devices.conformance.grids.kinds import KINDS
 from tflq.devices.conformance.one_operator import T
 
 #: The value of each option of one case.
 Choice: TypeAlias = "dict[str, Any]"
-TYPES = ("int8", "uint8", "int16")
 #: How the aims of these cases begin.
 AIM = "geometry"
 #: Sums are spread over a part of the range of codes, so that a wrong tap shows.
@@ -87,7 +87,7 @@ def spaces(kind: str) -> dict[str, Space]:
 def drafts(seed: int, turn: int = 0, only: str = "") -> Iterator[Draft]:
     """Yield a case for each row of each operator's covering array, or of one; every turn has another array."""
     rng = np.random.default_rng([seed, 8])
-    for kind in TYPES:
+    for kind in KINDS:
         for op in spaces(kind):
             if only not in ("", op):
                 continue
@@ -103,7 +103,7 @@ def draft_of(rng: np.random.Generator, op: str, kind: str, choice: Choice) -> Dr
 @cache
 def covering(op: str, kind: str, turn: int = 0) -> tuple[Mapping[str, Any], ...]:
     """Return rows in which each pair of values of two options occurs, as far as it is allowed; the same for a turn."""
-    space, rng = spaces(kind)[op], np.random.default_rng([len(op), TYPES.index(kind), *([turn] if turn else [])])
+    space, rng = spaces(kind)[op], np.random.default_rng([len(op), KINDS.index(kind), *([turn] if turn else [])])
     names, rows = tuple(space.options), []
     open_pairs = {
         ((a, x), (b, y)) for a, b in combinations(names, 2) for x, y in product(space.options[a], space.options[b])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tflq.devices.conformance.draft import Draft, samples_of, zero_point
-from tflq.devices.conformance.grids.contracting import TYPES
+from tflq.devices.conformance.grids.kinds import KINDS
 from tflq.devices.conformance.one_operator import T
 
 SHAPE = (2, 3, 4, 5)
@@ -18,7 +18,7 @@ SHAPE = (2, 3, 4, 5)
 def drafts(seed: int) -> Iterator[Draft]:
     """Yield all of them, for every type."""
     rng = np.random.default_rng([seed, 4])
-    for kind in TYPES:
+    for kind in KINDS:
         yield from _plain(rng, kind)
         yield from _resized(rng, kind)
 

@@ -8,7 +8,8 @@ from itertools import product
 import numpy as np
 
 from tflq.devices.conformance.draft import Draft, samples_of, zero_point
-from tflq.devices.conformance.grids.contracting import ACTIVATIONS, SAME, TYPES, VALID
+from tflq.devices.conformance.grids.contracting import ACTIVATIONS, SAME, VALID
+from tflq.devices.conformance.grids.kinds import KINDS
 from tflq.devices.conformance.one_operator import T
 from tflq.engine.kernels.facts import OPERATORS
 
@@ -20,7 +21,7 @@ OPTIONS = {"LOG_SOFTMAX": "LogSoftmaxOptions", "L2_NORMALIZATION": "L2NormOption
 def drafts(seed: int) -> Iterator[Draft]:
     """Yield pools, reductions and operators along a row."""
     rng = np.random.default_rng([seed, 3])
-    for kind in TYPES:
+    for kind in KINDS:
         yield from _pools(rng, kind)
         yield from _reductions(rng, kind)
         yield from _rows(rng, kind)
