@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tflq as package
-from support import suites
+from support import graphs, suites
 from tflq.devices.conformance.one_operator import T, build
 from tflq.errors import InputError, OptionError, UnknownNameError, UnsupportedError
 from tflq.face.cli.main import cli
@@ -201,3 +201,15 @@ def test_where_the_reference_kernel_is_far_from_the_formula_nobody_is_at_fault(t
     assert ruling is not None
     assert ruling.at_fault == ()
     assert "does not decide" in ruling.reason
+
+
+def test_a_system_without_an_output_is_in_no_group() -> None:
+    """XNNPACK never writes a dequantized constant, even as an output of the model."""
+    pytest.importorskip("ai_edge_litert")
+    weights = T("int8", (1, 8), 0.5, 0, value=np.arange(8, dtype=np.int8).reshape(1, 8))
+    tensors = [T("float32", (1, 8)), weights, T("float32", (1, 8)), T("float32", (1, 8))]
+    ops = [graphs.Op("DEQUANTIZE", [1], [2], version=2), graphs.Op("SUB", [0, 2], [3], ("SubOptions", {}))]
+    model = graphs.build(graphs.Graph(tensors, [0], [2, 3], ops))
+    found = package.court(model, ("litert-ref", "runtime:litert-xnnpack"))
+    assert found.verdict == "nothing compared"
+    assert "gives no value of output" in found.failed["runtime:litert-xnnpack"]

@@ -87,6 +87,10 @@ def court(
             else:
                 ran[name], is_loose = _run_profile(parts[0].model, feeds, name, pool)
                 loose += [name] * is_loose
+            lacking = next((t for one in ran[name] for t in view(parts[0].model).outputs if t not in one), None)
+            if lacking is not None:
+                del ran[name]
+                failed[name] = f"gives no value of output {view(parts[0].model).tensors[lacking].name or lacking}"
         except RuntimeMissing as error:
             failed |= {name: brief(error)} if systems else {}
         except TflqError as error:

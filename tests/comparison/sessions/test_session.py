@@ -14,7 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 import tflq
+from support.graphs import Graph, Op, build
 from support.packages import litertlm
+from support.single_op import T
 from tflq.comparison.inspection.fidelity import decibels
 from tflq.comparison.sessions.bands import bands_of
 from tflq.comparison.sessions.roles import decoder_of, mask_of
@@ -24,7 +26,8 @@ from tflq.comparison.sessions.tokenizers import tokenizer_of
 from tflq.engine.runtimes import Step
 from tflq.errors import FileAccessError, FormatError, InputError, OptionError, UnknownNameError
 from tflq.face.cli.main import cli
-from tflq.model.ir import TensorType, view
+from tflq.model.flatbuf import read, write
+from tflq.model.ir import SignatureDef, TensorType, view
 from tflq.model.ir.schema import data_text
 
 INT8, FLOAT = (f"golden/models/tiny_decoder_{kind}.tflite" for kind in ("int8", "float"))
@@ -349,3 +352,16 @@ def test_a_recorded_session_verifies_without_the_runtime(tmp_path: Path) -> None
     code, output = run(INT8, "--between", "litert-ref", "runtime:litert-ref", "--record", golden)
     assert code == 2
     assert "exists already" in output
+
+
+def _single(op: str, output: str) -> bytes:
+    """A model of one float operator, whose signature names its output."""
+    graph = Graph([T("float32", (1, 4)), T("float32", (1, 4))], [0], [1], [Op(op, [0], [1])])
+    named = SignatureDef("run", (("x", 0),), ((output, 1),), 0)
+    return write(replace(read(build(graph)), signature_defs=(named,)))
+
+
+def test_sides_without_a_common_output_are_not_the_same() -> None:
+    found = tflq.compare_sessions(_single("RELU", "y"), _single("NEG", "z"), between=REF, steps=1)
+    assert (found.same, found.verdict) == (False, "nothing compared")
+    assert found.steps[0].lacking == ("y", "z")

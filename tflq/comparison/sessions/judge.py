@@ -46,6 +46,7 @@ class Judge:
             noise=noise,
             logits=self._logits(number, one, two),
             bands=tuple(self._compared_bands(one, two)),
+            lacking=tuple(sorted(set(one.outputs) ^ set(two.outputs))),
         )
 
     def first(self, step: ComparedStep, one: Observed, two: Observed) -> FirstDifference:

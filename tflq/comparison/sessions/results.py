@@ -42,7 +42,10 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class ComparedStep:
-    """One step: the token position, outputs with their differences and dB, logits if it has any, and bands."""
+    """One step: the token position, outputs with their differences and dB, logits if it has any, and bands.
+
+    `lacking` are the outputs that one of the two sides does not have.
+    """
 
     number: int
     signature: str
@@ -52,6 +55,7 @@ class ComparedStep:
     noise: Mapping[str, float]
     logits: Logits | None
     bands: tuple[Band, ...]
+    lacking: tuple[str, ...] = ()
 
     @property
     def same(self) -> bool:
@@ -101,8 +105,17 @@ class SessionComparison:
 
     @property
     def same(self) -> bool:
-        """True if every bit of every output of every step agrees."""
-        return all(step.same for step in self.steps)
+        """True if every bit of every output of every step was compared and agrees."""
+        return self.verdict == "same"
+
+    @property
+    def verdict(self) -> str:
+        """The verdict, one of exits.VERDICTS; two models are "compared" if an output differs."""
+        if not any(step.outputs for step in self.steps):
+            return "nothing compared"
+        if not all(step.same for step in self.steps):
+            return "compared" if len(self.models) > 1 else "differs"
+        return "incomplete" if any(step.lacking for step in self.steps) else "same"
 
     @property
     def scored(self) -> tuple[ComparedStep, ...]:

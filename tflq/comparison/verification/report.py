@@ -66,8 +66,8 @@ class Report:
     @property
     def _compared(self) -> Verdict:
         statuses = {o.status for o in self.operators} | {t.status for t in self.outputs}
-        unseen = {Status.NOT_COMPARED for one in self.apart if not one.callers}
-        return verdict_of(statuses | unseen, self.compared)
+        is_part_unseen = any(not t.is_seen for t in self.outputs) or any(not one.callers for one in self.apart)
+        return verdict_of(statuses | ({Status.NOT_COMPARED} if is_part_unseen else set()), self.compared)
 
     @property
     def rest(self) -> Verdict:
@@ -114,11 +114,10 @@ class Report:
         yield from (f"operator {o.place} {o.op} ({o.gaps})" for o in self.operators if o.gaps)
         if not self.operators and self.operator_count:
             yield f"{self.operator_count} operators one by one (only the graph's outputs are known)"
-        yield from (
-            f"output {_output(k, t)} ({t.reason or 'no value is known'})"
-            for k, t in self.numbered_outputs
-            if not t.is_whole and t.covered_by is None and not t.unwritten
-        )
+        for k, t in self.numbered_outputs:
+            if not t.is_seen or (not t.is_whole and t.covered_by is None):
+                reason = t.reason or ("no value is known" if t.difference is None else "it has no elements")
+                yield f"output {_output(k, t)} ({reason})"
         for one in self.apart:
             if not one.callers:
                 yield f"{one} (no operator runs it)"

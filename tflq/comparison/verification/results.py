@@ -203,6 +203,11 @@ class TensorResult:
         return Status.NOT_COMPARED if self.reason and status != Status.DIFFERS else status
 
     @property
+    def is_seen(self) -> bool:
+        """True if at least one of its elements was compared."""
+        return self.difference is not None and self.difference.elements > 0
+
+    @property
     def is_whole(self) -> bool:
         """True if it was compared in all samples."""
         return self.difference is not None and not self.reason

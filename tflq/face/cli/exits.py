@@ -74,6 +74,8 @@ VERDICTS: dict[str, Exit] = {
     "none": Exit.DIFFERS,
     "nothing": Exit.UNSUPPORTED,
     "cannot tell": Exit.UNSUPPORTED,
+    # session
+    "compared": Exit.SAME,
     # prove
     "equal": Exit.SAME,
     "not decided": Exit.UNSUPPORTED,

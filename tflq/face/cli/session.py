@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tflq.face.cli.exits import Exit
+from tflq.face.cli.exits import exit_of_verdict
 from tflq.face.cli.files import check_files, force_option, write_page
 from tflq.face.cli.options import html_option, json_option, limit_options, python_option
 from tflq.face.cli.output import say, say_document, say_written
@@ -117,4 +117,4 @@ def session_command(
         say_document(session_document(found))
     else:
         say(shown)
-    return Exit.SAME if found.same or len(found.models) > 1 else Exit.DIFFERS
+    return exit_of_verdict(found.verdict)

@@ -12,7 +12,7 @@ class SessionDocument(Printed):
     """The output of `tflq session --json`."""
 
     schema: Literal["tflq/session/1"]
-    verdict: Annotated[str, ("enum", ("same", "differs", "compared"))]
+    verdict: Annotated[str, ("enum", ("same", "differs", "compared", "incomplete", "nothing compared"))]
     models: list[ModelDocument]
     between: Pair[str]
     free: bool

@@ -8,7 +8,6 @@ from tflq.comparison.sessions.results import ComparedStep, SessionComparison
 from tflq.face.report.documents.session import FirstStepDocument, SessionDocument, StepDocument
 from tflq.face.report.documents.shared import OperatorNameDocument, difference_document, model_document
 from tflq.face.report.json import json_value
-from tflq.face.report.verbs.session.report import verdict_word
 from tflq.statements import facts_of
 
 
@@ -17,7 +16,7 @@ def session_document(found: SessionComparison) -> SessionDocument:
     perplexities = found.perplexities
     return {
         "schema": "tflq/session/1",
-        "verdict": verdict_word(found).lower(),
+        "verdict": found.verdict,
         "models": [model_document(facts) for facts in found.models],
         "between": list(found.names),
         "free": found.free,

@@ -45,7 +45,7 @@ def session_card(found: SessionComparison) -> Report:
 
 
 def _blocks(found: SessionComparison, tokenizer: Tokenizer | None) -> Iterator[Block]:
-    word = verdict_word(found)
+    word = found.verdict.upper()
     style = {"SAME": "good", "DIFFERS": "bad"}.get(word, "strong")
     yield Verdict(_lead(found), style, word=word, subject=_path(found))
     for text in summary_texts(found):
@@ -61,13 +61,6 @@ def _blocks(found: SessionComparison, tokenizer: Tokenizer | None) -> Iterator[B
     rest = "... and {left} more steps (--html FILE shows all)"
     yield Section("steps", "Steps", [Table(_COLUMNS, rows, most=_LISTED, rest=rest)])
     yield Next(list(_next(found)))
-
-
-def verdict_word(found: SessionComparison) -> str:
-    """Return SAME if every bit of the outputs agrees, else DIFFERS for one model, COMPARED for two."""
-    if found.same:
-        return "SAME"
-    return "COMPARED" if len(found.models) > 1 else "DIFFERS"
 
 
 def _lead(found: SessionComparison) -> str:
