@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from tflq.comparison.verification import record
 from tflq.comparison.verification.archive import runtime_of_archive
+from tflq.comparison.verification.evidence.dumps import load_dumps
 from tflq.comparison.verification.evidence.inputs import given_inputs
 from tflq.comparison.verification.golden import Golden
 from tflq.comparison.verification.goldens import check_model
@@ -32,7 +33,7 @@ from tflq.engine.api.files import Source
 from tflq.engine.api.subject import Subject, subject
 from tflq.engine.runtimes.foreign import FOREIGN
 from tflq.errors import InputWarning, OptionError, RuntimeFailed, UnsupportedError
-from tflq.model.ir import Model, only_signed, signed
+from tflq.model.ir import Model, only_signed, signed, view
 from tflq.progress import Progress, silent
 from tflq.statements import Statement
 
@@ -162,6 +163,9 @@ def _of_file(fed: _Fed, evidence: str, *, given: bool = True, is_recorded: bool 
     else:
         target = only_signed(whole, fed.signature).model
         held = read_evidence(target, evidence, fed.sample)
+        if fed.inputs is not None and held.dumps is not None and len(view(target).inputs) > 1:
+            dumps = load_dumps(target, evidence, fed.sample, fed.inputs, fed.how)
+            held, given = Evidence(tuple(dict(d.tensors) for d in dumps), dumps), False
     if not given:
         return answer(target, held, fed.profile, is_recorded=is_recorded, progress=fed.progress)
     inputs = [] if fed.inputs is None else given_inputs(target, fed.inputs, bgr=fed.how.bgr)

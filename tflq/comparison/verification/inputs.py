@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias, TypeGuard, cast
+from typing import TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,7 @@ from tflq.model.storage.arrays import load_array
 from tflq.model.storage.reading import read_bytes
 from tflq.typing import Array
 
+T = TypeVar("T")
 #: One sample: arrays by input name, or in input order.
 SampleSource: TypeAlias = "Mapping[str, ArrayLike] | Sequence[ArrayLike]"
 #: A generator's name, a path, one sample, a list of samples (dicts, lists or tuples), or None for the random generator.
@@ -44,9 +45,10 @@ def make_inputs(
 ) -> Inputs:
     """Return inputs for the first subgraph of `model`; `how` prepares values that do not come from a generator.
 
-    A path is an `.npz` with entries named after the inputs or `s<k>_in<i>`, an image, or a folder of images. For a
-    model with one input, it may also be an `.npz` with one array or one named `x`, an `.npy` or a file of raw
-    little-endian elements, each with one or more samples. A `.log` or `.txt` is what a board printed.
+    A path is an `.npz` with entries named after the inputs, each of one sample or with a row for each, or
+    `s<k>_in<i>`; an image; or a folder of images. For a model with one input, it may also be an `.npz` with one array
+    or one named `x`, an `.npy` or a file of raw little-endian elements, each with one or more samples. Rows are
+    samples, even if the batch is open. A `.log` or `.txt` is what a board printed.
     """
     if samples < 1:
         raise InputError("number of samples", expected="at least 1", got=samples)
@@ -103,9 +105,15 @@ def input_specs(model: Model) -> tuple[TensorSpec, ...]:
 
 def _by_name(model: Model, arrays: Mapping[str, ArrayLike], how: Preparation) -> Sample:
     """Return a sample from arrays by the signature's names of inputs, or by their tensors' names."""
+    specs = input_specs(model)
+    return tuple(how.checked(spec, value) for spec, value in zip(specs, _in_order(model, arrays), strict=True))
+
+
+def _in_order(model: Model, arrays: Mapping[str, T]) -> list[T]:
+    """Return arrays that are given by the names of inputs, in the order of the inputs."""
     specs, names = input_specs(model), input_names(model)
     known = {**{spec.name: i for i, spec in enumerate(specs) if spec.name}, **{n: i for i, n in enumerate(names)}}
-    given: dict[int, ArrayLike] = {}
+    given: dict[int, T] = {}
     for name in arrays:
         if name not in known:
             raise UnknownNameError("input", name, names)
@@ -115,7 +123,7 @@ def _by_name(model: Model, arrays: Mapping[str, ArrayLike], how: Preparation) ->
     missing = [name for i, name in enumerate(names) if i not in given]
     if missing:
         raise InputError("no value is given", name=missing[0])
-    return tuple(how.checked(spec, given[i]) for i, spec in enumerate(specs))
+    return [given[i] for i in range(len(specs))]
 
 
 def _by_position(model: Model, arrays: Sequence[ArrayLike], how: Preparation) -> Sample:
@@ -176,7 +184,10 @@ def _from_npz(model: Model, path: Path, how: Preparation) -> tuple[Sample, ...]:
         name = only_array(tuple(archive), (*input_names(model), *(spec.name for spec in specs)))
         if len(specs) == 1 and name is not None:
             return tuple((sample,) for sample in _split(specs[0], archive[name], how))
-        return (_by_name(model, archive, how),)
+        rows = [_split(spec, value, how) for spec, value in zip(specs, _in_order(model, archive), strict=True)]
+    if len(set(map(len, rows))) > 1:
+        raise InputError("has rows for other numbers of samples", name=str(path), got=list(map(len, rows)))
+    return tuple(zip(*rows, strict=True))
 
 
 def only_array(present: Sequence[str], names: Sequence[str | None]) -> str | None:
@@ -234,11 +245,11 @@ def _fits(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
 
 
 def _split(spec: TensorSpec, value: Array, how: Preparation) -> list[Array]:
-    """Return one sample, or several stacked along a new first axis or along a first axis of size 1."""
+    """Return one sample, or several stacked along a new first axis or along a first axis of size 1, open or not."""
+    if len(value.shape) > 1 and value.shape[0] > 1 and spec.shape[:1] == (1,) and _fits(spec, (1, *value.shape[1:])):
+        return [how.checked(spec, part[None]) for part in value]
     if _fits(spec, value.shape):
         return [how.checked(spec, value)]
     if value.ndim and len(value) and _fits(spec, value.shape[1:]):
         return [how.checked(spec, part) for part in value]
-    if value.ndim and len(value) and _fits(spec, (1, *value.shape[1:])):
-        return [how.checked(spec, part[None]) for part in value]
     return [how.checked(spec, value)]

@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from support import suites
 from tflq.comparison.verification.evidence.c_arrays import c_arrays
 from tflq.comparison.verification.evidence.dumps import dump_of, load_dump, load_dumps
+from tflq.comparison.verification.inputs import make_inputs
+from tflq.devices.conformance.one_operator import T, build
 from tflq.diagnosis.localization import localize
 from tflq.engine.api.files import load
 from tflq.engine.profiles import by_name
 from tflq.errors import InputError, OptionError, ShapeError, TflqError, TypeMismatchError
+from tflq.model.flatbuf import read
 from tflq.model.ir import Buffer, Model, Subgraph, TensorSpec, TensorType, view
 
 Array = NDArray[Any]
@@ -219,3 +222,45 @@ def test_inputs_have_the_models_shape_and_type(model: Model) -> None:
     for value in (np.zeros((2, *shape[1:]), np.int8), np.zeros(shape, np.complex64), np.zeros(shape, "S1")):
         with pytest.raises((ShapeError, TypeMismatchError)):
             dump_of(model, {tensor: value})
+
+
+# --- a row for each sample ------------------------------------------------------------------------------------------
+
+
+def two_inputs() -> tuple[Model, Array, Array, Array]:
+    """A model of two inputs named x0 and x1, and six samples of both and of the output."""
+    model = read(build("ADD", [T("int8", (1, 4), 0.5, 0)] * 2, [T("int8", (1, 4), 0.5, 0)], ("AddOptions", {})))
+    rng = np.random.default_rng(0)
+    one, other = (rng.integers(-50, 50, (6, 4), np.int8) for _ in range(2))
+    return model, one, other, one + other
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (6, 1, 4)])
+def test_named_arrays_may_have_a_row_for_each_sample(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    model, *arrays = two_inputs()
+    names = [spec.name or "" for spec in view(model).tensors]
+    np.savez(tmp_path / "d.npz", note=3, **{n: a.reshape(shape) for n, a in zip(names, arrays, strict=True)})
+    dumps = load_dumps(model, tmp_path / "d.npz")
+    assert [d.unknown for d in dumps] == [("note",)] * 6
+    assert [[d.tensors[t].tolist() for t in range(3)] for d in dumps] == [
+        [a[k : k + 1].tolist() for a in arrays] for k in range(6)
+    ]
+    np.savez(tmp_path / "in.npz", **{names[k]: arrays[k].reshape(shape) for k in range(2)})
+    np.save(tmp_path / f"{names[2]}.npy", arrays[2].reshape(shape))
+    beside = load_dumps(model, tmp_path / f"{names[2]}.npy", inputs=str(tmp_path / "in.npz"))
+    assert [d.tensors[1].tolist() for d in beside] == [d.tensors[1].tolist() for d in dumps]
+
+
+def test_rows_for_other_numbers_of_samples_are_refused(tmp_path: Path) -> None:
+    model, one, other, out = two_inputs()
+    names = [spec.name or "" for spec in view(model).tensors]
+    np.savez(tmp_path / "d.npz", **dict(zip(names, (one, other[:5], out), strict=True)))
+    with pytest.raises(ShapeError):
+        load_dumps(model, tmp_path / "d.npz")
+    with pytest.raises(InputError, match="other numbers of samples"):
+        make_inputs(model, _saved(tmp_path, names, one, other[:5]))
+
+
+def _saved(folder: Path, names: list[str], *arrays: Array) -> Path:
+    np.savez(folder / "in.npz", **dict(zip(names, arrays, strict=False)))
+    return folder / "in.npz"

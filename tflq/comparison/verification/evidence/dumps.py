@@ -2,7 +2,8 @@
 
 A dump has one of these forms:
 
-- an `.npz` whose keys are tensor names or indices, with prefixes s0_, s1_ ... for several samples;
+- an `.npz` whose keys are tensor names or indices, with prefixes s0_, s1_ ... for several samples, or with a row for
+  each sample;
 - an `.npy` of one tensor, with a row for each sample;
 - a golden file;
 - a folder or a `.zip` of `.npy`, raw `.bin` and C files with such names, or a C file of several arrays;
@@ -19,7 +20,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +41,7 @@ from tflq.comparison.verification.evidence.forms import (
 )
 from tflq.comparison.verification.evidence.inputs import device_inputs
 from tflq.comparison.verification.evidence.layer_by_layer import layer_by_layer_tensors
-from tflq.comparison.verification.evidence.matching import fitting_tensor, is_named, nothing_named, rows
+from tflq.comparison.verification.evidence.matching import fitting_tensor, is_named, nothing_named, row_count, rows
 from tflq.comparison.verification.evidence.tensor_names import index_of, names_of
 from tflq.comparison.verification.golden import EMPTY, PROVENANCE, Golden, Observation
 from tflq.comparison.verification.goldens import load_golden
@@ -101,6 +102,8 @@ def _samples(model: Model, path: str | os.PathLike[str]) -> tuple[Dump, ...]:
             return (_number(model, path, layer_by_layer_tensors(model, place)),)
         if len(samples) == 1 and not is_named(model, samples[0]):
             return _by_fit(model, os.fspath(path), samples[0])
+        if len(samples) == 1:
+            samples = _by_rows(model, samples[0])
         return tuple(_name(model, path, entries) for entries in samples)
 
 
@@ -156,10 +159,32 @@ def stored_samples(model: Model, path: Path) -> tuple[dict[int, Array], ...]:
         return tuple({tensor: row} for row in rows(load_array(path), view(model).tensors[tensor].shape))
     names = names_of(model)
     with opened(path) as archive:
+        read: Sequence[Entries] = [{key: archive[e.key] for key, e in one.items()} for one in by_sample(archive)]
         samples = [
-            {index_of(model, names, key): archive[e.key] for key, e in one.items()} for one in by_sample(archive)
+            {index_of(model, names, key): np.asarray(value) for key, value in one.items()}
+            for one in (_by_rows(model, read[0]) if len(read) == 1 else read)
         ]
     return tuple({index: value for index, value in one.items() if index is not None} for one in samples)
+
+
+def _by_rows(model: Model, entries: Entries) -> Sequence[Entries]:
+    """Return the samples of entries by name: several if every array of a tensor has a row for each."""
+    names, tensors = names_of(model), view(model).tensors
+    arrays = {key: _read(entry) for key, entry in entries.items()}
+    shapes = {key: tensors[index].shape for key in entries if (index := index_of(model, names, key)) is not None}
+    values = {key: value for key in shapes if isinstance(value := arrays[key], np.ndarray)}
+    counts = {row_count(value, shapes[key]) for key, value in values.items()}
+    if len(values) < len(shapes) or len(counts) != 1 or counts == {0}:
+        return [arrays]
+    split = {key: rows(value, shapes[key]) for key, value in values.items()}
+    return [{**arrays, **{key: parts[k] for key, parts in split.items()}} for k in range(max(counts))]
+
+
+def _read(entry: Entry) -> Entry:
+    """Return an entry, of an archive or an `.npy` its array."""
+    if isinstance(entry, Stored):
+        return entry.archive[entry.key]
+    return load_array(entry) if isinstance(entry, Path) and entry.suffix == ".npy" else entry
 
 
 def _by_fit(model: Model, source: str, entries: Entries) -> tuple[Dump, ...]:
@@ -172,8 +197,7 @@ def _by_fit(model: Model, source: str, entries: Entries) -> tuple[Dump, ...]:
     """
     samples: list[dict[int, Entry]] = []
     for key, entry in entries.items():
-        value = entry.archive[entry.key] if isinstance(entry, Stored) else entry
-        value = load_array(value) if isinstance(value, Path) and value.suffix == ".npy" else value
+        value = _read(entry)
         index = fitting_tensor(model, source, key, value)
         shape = view(model).tensors[index].shape
         values: list[Entry] = list(rows(value, shape)) if isinstance(value, np.ndarray) else [value]

@@ -50,6 +50,12 @@ def _fits(spec: TensorSpec, value: Entry) -> bool:
     return isinstance(value, Path) and value.suffix != ".npy" and value.stat().st_size == size * width
 
 
+def row_count(stored: Array, shape: Sequence[int]) -> int:
+    """Return the number of samples of a shape that an array has, one for each entry of its first axis; else 0."""
+    is_stacked = stored.shape[1:] == tuple(shape) or (stored.shape[1:] == tuple(shape)[1:] and shape[0] == 1)
+    return len(stored) if stored.ndim and shape and stored.shape != tuple(shape) and is_stacked else 0
+
+
 def rows(stored: Array, shape: Sequence[int]) -> list[Array]:
     """Return an array as samples of a shape: itself, or one for each entry of its first axis."""
     shape = tuple(shape)
