@@ -310,3 +310,10 @@ def test_strings_travel_to_the_runtime_and_back() -> None:
     word = np.array(b"nul\0 and gr\xc3\xbcn", object)
     golden = record(model, inputs=[np.int32([2, 2]), word])
     assert golden.observations[0].outputs[0].tolist() == [[word.item()] * 2] * 2
+
+
+def test_a_tolerance_for_no_operator_is_refused() -> None:
+    golden = suites.ROOT / "golden" / "recorded" / "digits_mobilenet_int8.npz"
+    with pytest.raises(UnknownNameError, match="nobody"):
+        verify(MODEL, golden, tolerances={"nobody": 5})
+    assert verify(MODEL, golden, tolerances={"SVDF": 5}).verdict == Verdict.SAME

@@ -36,6 +36,7 @@ from tflq.engine.runtimes import FOREIGN, RUNTIMES, Runtime
 from tflq.engine.runtimes import by_name as runtime_by_name
 from tflq.errors import GoldenError, OptionError, UnknownNameError
 from tflq.model.ir import Model, Signed, signed, view
+from tflq.model.ir.schema import enum
 from tflq.model.storage.remote import is_url
 from tflq.progress import Progress
 from tflq.statements import Statement
@@ -107,6 +108,7 @@ def verify(
     golden, note = fit(golden, every), ""
     late = _late(golden.tolerances, date.today())
     allowed = {t.operator: t.steps for t in golden.tolerances if t not in late}
+    _check_tolerated(tolerances or {}, parts)
     tolerances = {**allowed, **(tolerances or {})}
     if chosen is None:
         chosen, note = counterpart(golden.runtime)
@@ -299,6 +301,15 @@ def _tolerating_output(parts: Sequence[Signed], output: TensorResult, tolerances
     maker = view(model).maker(output.index)
     limit = _limit(tolerances, None, "") if maker is None else _limit(tolerances, maker.index, maker.name)
     return replace(output, tolerance=limit)
+
+
+def _check_tolerated(tolerances: Mapping[str, int], parts: Sequence[Signed]) -> None:
+    """Raise an UnknownNameError if a tolerance is for no operator: neither of the model nor of the format."""
+    ops = [op for part in parts for op in view(part.model).ops]
+    known = {"*", *enum("BuiltinOperator"), *(op.name for op in ops), *(str(op.index) for op in ops)}
+    for key in tolerances:
+        if key not in known:
+            raise UnknownNameError("operator of a tolerance", key, sorted({op.name for op in ops}))
 
 
 def _limit(tolerances: Mapping[str, int], index: int | None, op: str) -> int | None:

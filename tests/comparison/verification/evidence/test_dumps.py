@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from support import suites
 from tflq.comparison.verification.evidence.c_arrays import c_arrays
 from tflq.comparison.verification.evidence.dumps import dump_of, load_dump, load_dumps
+from tflq.comparison.verification.evidence.inputs import given_inputs
 from tflq.comparison.verification.inputs import make_inputs
 from tflq.devices.conformance.one_operator import T, build
 from tflq.diagnosis.localization import localize
@@ -264,3 +265,21 @@ def test_rows_for_other_numbers_of_samples_are_refused(tmp_path: Path) -> None:
 def _saved(folder: Path, names: list[str], *arrays: Array) -> Path:
     np.savez(folder / "in.npz", **dict(zip(names, arrays, strict=False)))
     return folder / "in.npz"
+
+
+def test_a_macro_behind_an_array_takes_no_time() -> None:
+    macro = "SECTION_DTCM_UNINITIALIZED_ALIGNED_" * 30
+    assert [a.name for a in c_arrays(f"int8_t other[3] {macro};\nint8_t x[3] {macro} = {{1, 2, 3}};")] == ["x"]
+
+
+def test_two_files_of_one_tensor_in_a_folder_are_refused(model: Model, tmp_path: Path) -> None:
+    np.save(tmp_path / "1.npy", np.zeros((1, 4, 4, 8), np.int8))
+    (tmp_path / "1.bin").write_bytes(bytes(128))
+    with pytest.raises(InputError, match="two files for '1'"):
+        load_dumps(model, tmp_path)
+
+
+def test_names_that_only_look_like_samples_are_no_samples(model: Model, tmp_path: Path) -> None:
+    np.savez(tmp_path / "in.npz", my_in0=np.zeros((1, 8, 8, 1), np.int8), other=np.zeros(3))
+    with pytest.raises(InputError, match="no entry is named"):
+        given_inputs(model, tmp_path / "in.npz")

@@ -271,7 +271,7 @@ def test_a_log_in_an_archive_is_read(tmp_path: Path) -> None:
 def test_few_joined_bytes_are_an_address_of_a_network_card(tmp_path: Path) -> None:
     path = tmp_path / "board.log"
     path.write_text(f"mac: 24:6f:28:00:11:22\nvoid: 1\n{decimal(GOT)}\n", encoding="utf-8")
-    assert next(iter(blocks_of(path.read_text()))).words != ("0x24", "0x6f", "0x28", "0x00", "0x11", "0x22")
+    assert blocks_of(path.read_text())[0][0].words != ("0x24", "0x6f", "0x28", "0x00", "0x11", "0x22")
     np.testing.assert_array_equal(load_dumps(MODEL, path)[0].tensors[OUTPUT].ravel(), GOT)
 
 
@@ -280,6 +280,47 @@ def test_a_list_that_gdb_cut_is_named(tmp_path: Path) -> None:
     path.write_text(f"input = {{{decimal(FED[:50])}...}}\noutput = {{{decimal(GOT)}}}\n", encoding="utf-8")
     with pytest.warns(InputWarning, match="50 numbers after 'input', and tensor 0 has 64"):
         assert load_dumps(MODEL, path)[0].tensors.keys() == {OUTPUT}
+
+
+def test_inputs_may_come_before_all_outputs(tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    fed, got = (np.stack([one, np.roll(one, 1)]) for one in (FED, GOT))
+    path.write_text("".join(f"{n}: {decimal(row)}\n" for n, x in (("input", fed), ("output", got)) for row in x))
+    dumps = load_dumps(MODEL, path)
+    assert [d.tensors[INPUT].ravel().tolist() for d in dumps] == fed.tolist()
+    assert [d.tensors[OUTPUT].ravel().tolist() for d in dumps] == got.tolist()
+
+
+@pytest.mark.parametrize("form", ["output[{k}] = {code} ({real:.4f})", "output[{k}] = {real:.4f} ({code})"])
+def test_a_code_beside_its_real_value_is_read(form: str, tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    path.write_text("\n".join(form.format(k=k, code=v, real=(v + 128) / 256) for k, v in enumerate(GOT.tolist())))
+    np.testing.assert_array_equal(load_dumps(MODEL, path)[0].tensors[OUTPUT].ravel(), GOT)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (f"warmup output: {decimal(FED[:10])}", "is no sample"),
+        (f"input: [{decimal(FED[:3], ' ')} ... {decimal(FED[61:], ' ')}]", "values that were left out"),
+        (f"input: [[{decimal(FED[:32], ' ')}\n ...\n {decimal(FED[32:], ' ')}]]", "values that were left out"),
+        ("output = 3 / 0.5", "line 1: output or input not read"),
+        ("confusion: 1 2 3 4 5", "5 numbers after 'confusion' are of no tensor's length"),
+    ],
+)
+def test_lines_that_are_not_read_are_reported(line: str, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    path.write_text(f"{line}\noutput: {decimal(GOT)}\n", encoding="utf-8")
+    with pytest.warns(InputWarning, match=reason):
+        (dump,) = load_dumps(MODEL, path)
+    assert dump.tensors.keys() == {OUTPUT}
+    np.testing.assert_array_equal(dump.tensors[OUTPUT].ravel(), GOT)
+
+
+def test_hexadecimal_words_beside_reals_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "board.log"
+    path.write_text(f"tensor {OUTPUT}: 0x0 0.5 " + " ".join(["0.25"] * 8), encoding="utf-8")
+    assert load_dumps(MODEL, path)[0].tensors[OUTPUT].ravel().tolist() == [-128, 0] + [-64] * 8
 
 
 def test_dequantized_values_become_codes(tmp_path: Path) -> None:

@@ -14,12 +14,13 @@ from tflq.typing import Array
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 #: Attributes may follow an array's extents; a std::array has its extents before its name.
-_ATTRIBUTE = r"(?:[A-Za-z_]\w*\s*(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*)?)"
+_ATTRIBUTE = r"(?:[A-Za-z_]\w*\b\s*(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*)?)"
 _START = re.compile(
     rf"(?:\b(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)+{_ATTRIBUTE}*|>\s*(?P<std>[A-Za-z_]\w*)\s*)=\s*\{{"
 )
+_BRACE = re.compile(r"[{}]")
 _CAST = re.compile(r"\(\s*(?:const\s+|unsigned\s+|signed\s+)*\w+\s*\)")
-_NOT_FINITE = {"INFINITY": np.inf, "HUGE_VALF": np.inf, "NAN": np.nan}
+_NOT_FINITE = {"INFINITY": np.inf, "INF": np.inf, "HUGE_VALF": np.inf, "NAN": np.nan}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Numbers:
             InputError: A word is not a number, or is outside the type.
         """
         if carrier.kind == "f" and not self._is_bytes(carrier, size):
-            return np.array([_real(word, self.name) for word in self.words], carrier)
+            return np.array([real_of(word, self.name) for word in self.words], carrier)
         if carrier.kind not in "iufb":
             raise InputError(f"cannot be read from C as {carrier}", name=self.name)
         if self._is_bytes(carrier, size):
@@ -64,10 +65,10 @@ def _arrays(text: str) -> Iterator[Numbers]:
 def _end(text: str, start: int) -> int:
     """Return the position behind the brace that closes the one before `start`."""
     depth = 1
-    for brace in re.finditer(r"[{}]", text[start:]):
+    for brace in _BRACE.finditer(text, start):
         depth += 1 if brace[0] == "{" else -1
         if not depth:
-            return start + brace.end()
+            return brace.end()
     raise InputError("a C array has no end")
 
 
@@ -94,11 +95,12 @@ def _integer(word: str, carrier: np.dtype[Any], name: str) -> int:
     return value - (1 << bits) if carrier.kind == "i" and value >= 1 << (bits - 1) else value
 
 
-def _real(word: str, name: str) -> float:
+def real_of(word: str, name: str) -> float:
+    """Return the value of a floating constant of C, an integer constant in hexadecimal or a word such as `nan`."""
     bare = word.lstrip("+-")
     sign = -1.0 if word.startswith("-") else 1.0
-    if bare in _NOT_FINITE:
-        return sign * _NOT_FINITE[bare]
+    if bare.upper() in _NOT_FINITE:
+        return sign * _NOT_FINITE[bare.upper()]
     try:
         if bare[:2].lower() == "0x":
             return sign * float.fromhex(bare if "p" not in bare.lower() else bare.rstrip("fFlL"))

@@ -120,6 +120,8 @@ def _folder(model: Model, place: Path) -> dict[str, Entry]:
             with suppress(InputError):  # notes beside the tensors
                 entries |= log_entries(model, _text_of(file), str(file))[0]
         elif file.suffix in _FILES:
+            if isinstance(entries.get(file.stem), Path):
+                raise InputError(f"holds two files for {file.stem!r}", name=str(place))
             entries[file.stem] = file
     return entries
 

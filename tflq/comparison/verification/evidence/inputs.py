@@ -12,6 +12,7 @@ import numpy as np
 
 from tflq.comparison.verification.evidence.matching import rows
 from tflq.comparison.verification.inputs import InputSource, make_inputs
+from tflq.comparison.verification.inputs import numbered as numbers_of_samples
 from tflq.comparison.verification.pictures import read_image
 from tflq.comparison.verification.preparation import Preparation, image_paths, takes_codes
 from tflq.comparison.verification.scaling import Scaling
@@ -73,7 +74,7 @@ def given_inputs(model: Model, path: str | os.PathLike[str], *, bgr: bool = Fals
     if place.suffix == ".npz":
         with opened(place) as archive:
             names = [name for name in archive if name in (spec.name, "images", "x", "inputs")]
-            numbered = sorted((name for name in archive if name.endswith("_in0")), key=lambda n: int(n[1:-4]))
+            numbered = [name for k in numbers_of_samples(archive) if (name := f"s{k}_in0") in archive]
             chosen = names[:1] or numbered or (list(archive) if len(archive) == 1 else [])
             if not chosen:
                 raise InputError(f"no entry is named {spec.name!r}", name=str(path), got=list(archive)[:8])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.comparison.verification.evidence.c_arrays import Numbers
+from tflq.comparison.verification.evidence.c_arrays import Numbers, real_of
 from tflq.comparison.verification.evidence.logs import (
     ROLE,
     Block,
@@ -29,6 +30,8 @@ from tflq.typing import Array
 _TENSOR = re.compile(r"\b(?:tensor|tns|t)\s*[_#=:\[ ]?\s*(\d{1,9})\b", re.IGNORECASE)
 _INDEX = re.compile(r"[\s_\[#(]*(\d{1,9})")
 _FLOAT = re.compile(r"[.]|\d[eE][-+]?\d|nan|inf", re.IGNORECASE)
+#: Runs that only prepare the measured ones.
+_WARM_UP = re.compile(r"\bwarm(?:ing)?[ _-]?up\b|\bdry[ _-]?run\b", re.IGNORECASE)
 #: Shorter blocks of another length than a tensor's are words of the log, such as a size.
 _SHORT = 4
 #: Words of two digits that need not be decimal.
@@ -86,7 +89,10 @@ class _Labels:
 
 
 def log_entries(model: Model, text: str, source: str) -> list[dict[str, Entry]]:
-    """Return the tensors in a log by number, for each sample. A tensor that is printed again begins the next sample.
+    """Return the tensors in a log by number, for each sample.
+
+    If the log begins with an input and holds every tensor equally often, the k-th time is that of sample k: inputs may
+    come first, and outputs after them all. Otherwise a tensor that is printed again begins the next sample.
 
     Raises:
         InputError: The log holds no tensor of the model, or one that may be several; or all are damaged.
@@ -95,17 +101,20 @@ def log_entries(model: Model, text: str, source: str) -> list[dict[str, Entry]]:
     if checked is not None:
         return _checked_samples(model, *checked, source)
     labels = _Labels(view(model), names_of(model))
-    blocks, problems = _settle_roles(labels, blocks_of(text))
-    samples: list[dict[str, Entry]] = []
+    read, unread = blocks_of(text)
+    blocks, problems = _settle_roles(labels, read)
+    fits: list[_Fit] = []
     at, unclear = 0, []
     while at < len(blocks):
+        reason = _reason_to_skip(blocks[at])
+        if reason:
+            problems.append(f"line {blocks[at].line}: {reason}: not compared")
+            at += 1
+            continue
         candidates = list(_candidates(labels, blocks, at))
         if len(candidates) == 1:
             found = candidates[0]
-            key = str(found.tensor)
-            if not samples or key in samples[-1]:
-                samples.append({})
-            samples[-1][key] = found.entry
+            fits.append(found)
             if len(blocks[at].words) >= _DIGITS and are_pairs_of_digits(blocks[at].words):
                 problems.append(
                     f"line {blocks[at].line}: two digits each, read as decimal; write 0x before hexadecimal"
@@ -114,10 +123,15 @@ def log_entries(model: Model, text: str, source: str) -> list[dict[str, Entry]]:
             continue
         if candidates:
             unclear.append((blocks[at], [one.tensor for one in candidates]))
-        elif len(blocks[at].words) >= _SHORT and labels.tensors(blocks[at].label):
+        elif len(blocks[at].words) >= _SHORT:
             unclear.append((blocks[at], []))
         at += 1
+    samples = _by_sample(labels.graph, fits)
     problems += [_problem(labels, block, tensors) for block, tensors in unclear]
+    if unread:
+        problems.append(
+            f"{'lines' if unread[1:] else 'line'} {', '.join(map(str, unread[:5]))}: output or input not read"
+        )
     if not samples:
         expected = "a tensor's name or number, input or output, before as many numbers as it has"
         got = problems[0] if problems else f"{len(blocks)} blocks of other lengths" if blocks else "no numbers"
@@ -125,6 +139,29 @@ def log_entries(model: Model, text: str, source: str) -> list[dict[str, Entry]]:
     for problem in problems:
         warnings.warn(InputWarning(Statement(f"{source}: {problem}", "log-block")), stacklevel=2)
     return samples
+
+
+def _by_sample(graph: GraphView, fits: Sequence[_Fit]) -> list[dict[str, Entry]]:
+    """Return the tensors of each sample; see `log_entries`."""
+    samples: list[dict[str, Entry]] = []
+    times = Counter(fit.tensor for fit in fits)
+    in_turn = len(set(times.values())) == 1 and fits[0].tensor in graph.inputs
+    so_far: Counter[int] = Counter()
+    for fit in fits:
+        key, k = str(fit.tensor), so_far[fit.tensor] if in_turn else len(samples) - 1
+        so_far[fit.tensor] += 1
+        if k in (-1, len(samples)) or key in samples[k]:
+            samples.append({})
+            k = len(samples) - 1
+        samples[k][key] = fit.entry
+    return samples
+
+
+def _reason_to_skip(block: Block) -> str:
+    """Return why a block holds no tensor of a sample, whatever its length; empty if it may."""
+    if block.is_elided:
+        return "... stands for values that were left out; NumPy prints all after np.set_printoptions(threshold=np.inf)"
+    return f"{quoted(block.label)} is no sample" if _WARM_UP.search(block.label) else ""
 
 
 def _settle_roles(labels: _Labels, blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
@@ -196,7 +233,7 @@ def _fit(labels: _Labels, tensor: int, blocks: Sequence[Block], at: int, *, is_n
 def _entry(name: str, words: tuple[str, ...], width: int) -> Entry:
     """Return C constants, or floats if one of the words is one."""
     if any(_FLOAT.search(word) for word in words if "x" not in word.lower()):
-        return np.array([float(word if "n" in word.lower() else word.rstrip("fF")) for word in words])
+        return np.array([real_of(word, name) for word in words])
     return Numbers(name, tuple(_constant(word, width) for word in words))
 
 
@@ -237,5 +274,8 @@ def _problem(labels: _Labels, block: Block, tensors: Sequence[int]) -> str:
     if tensors:
         named = ", ".join(f"{t} {quoted(graph.tensors[t].name or '')}" for t in tensors[:5])
         return f"{what} may be {len(tensors)} tensors ({named}); print the number or the name of the tensor before them"
-    (tensor, *_) = labels.tensors(block.label)
+    named_tensors = labels.tensors(block.label)
+    if not named_tensors:
+        return f"{what} are of no tensor's length: not compared"
+    tensor = named_tensors[0]
     return f"{what}, and tensor {tensor} has {math.prod(graph.tensors[tensor].shape):,}: not compared"

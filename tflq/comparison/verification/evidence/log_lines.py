@@ -53,6 +53,11 @@ _COLUMN = re.compile(r"\s{2,}\|?|\s?\|")
 _JOINED = re.compile(r"(?<!\S)[0-9a-fA-F]{2}(?:([-:])[0-9a-fA-F]{2})(?:\1[0-9a-fA-F]{2}){6,}(?!\S)")
 _REPEATED = re.compile(r"([^\s,{}]{1,99}) <repeats (\d{1,9}) times>")
 _CHARACTER = re.compile(r"(?<=\d) '(?:\\.[0-7]{0,2}|[^'\\])'")
+#: A number with another form of it behind, as in `-4 (0.3000)` or `0.91 (91%)`.
+_TWICE = re.compile(
+    r"(?<![\w.])([-+]?[\d.]{1,40}(?:e[-+]?\d{1,4})?)\s?\(\s?([-+]?[\d.]{1,40}(?:e[-+]?\d{1,4})?)\s?%?\)(?=[\s,;\]}]|$)",
+    re.I,
+)
 _STRING = re.compile(
     r"""(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|((?:\\x[0-9a-fA-F]{2}){4,}))"""
     r"""(?: <repeats (\d{1,9}) times>)?(?:\.{3})?[,;]?\s*"""
@@ -131,6 +136,9 @@ def _show(data: bytes) -> str:
 
 def _in_numbers(line: str) -> str:
     """Return a line whose strings, characters and joined bytes are numbers, without remarks behind them."""
+    line = _TWICE.sub(
+        lambda found: found[2] if "." in found[1] and found[2].lstrip("+-").isdecimal() else found[1], line
+    )
     line = _CHARACTER.sub("", line)
     start = re.search(r"""(^|[=:]\s*)(?:bytearray\(|bytes\()?b?(?=["'\\])""", line)
     if start is not None and "\\" in line:

@@ -31,6 +31,8 @@ _ITEM = re.compile(r"\[\s*(\d{1,9})\s*\]\s+([^\s,;]+),?(?:\s+'[^']*')?(?:\s+0x[0
 #: A score beside the name of its class.
 _CLASS = re.compile(r"[-*]?\s*([A-Za-z][\w .-]{0,40}?)\s*[:=]")
 _NUMBERED = re.compile(r"(?P<stem>.*?)\s*(?:\[\s*(?P<index>\d{1,9})\s*\]|(?<![A-Za-z\d.])#?(?P<plain>\d{1,9}))\s*")
+#: What stands for values that were left out, as NumPy prints long arrays.
+_ELIDED = re.compile(r"(?<![\w.])\.\.\.(?![\w.])|\u2026")
 #: A debugger's name of a value, such as `$1 =`.
 _HISTORY = re.compile(r"\$\d+\s*=")
 _CHECKED = re.compile(r"TFLQ (\d{1,9}) (\d{1,9}) (\d{1,12}) (\d{1,12}) ((?:[0-9a-f]{2})+) ([0-9a-f]{8})\b")
@@ -44,6 +46,8 @@ ROLE = re.compile(
     r"|probabilit(?:y|ies)|inference)(?![a-z])",
     re.IGNORECASE,
 )
+#: A line that gives numbers of an input or output.
+_ROLE_OF_NUMBERS = re.compile(rf"(?:{ROLE.pattern})[\s\w\[\]#]{{0,20}}[:=]\s*[\[({{]*\s*[-+]?\d", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ class Block:
     words: tuple[str, ...]
     line: int
     is_memory: bool = False
+    is_elided: bool = False  # values between its words were left out
 
 
 @dataclass(slots=True)
@@ -69,24 +74,29 @@ class _Open:
     expected: int | None = None
     is_scores: bool = False  # of classes by name
     is_value: bool = False  # one number behind its name: lines without a name do not belong to it
+    is_elided: bool = False
 
 
-def blocks_of(text: str) -> list[Block]:
-    """Return the blocks of numbers in a log.
+def blocks_of(text: str) -> tuple[list[Block], list[int]]:
+    """Return the blocks of numbers in a log, and the lines that name an input or output whose numbers cannot be read.
 
     Raises:
         LimitError: A debugger's `<repeats N times>` is of too many numbers.
     """
     check_repeats(text)
     found: list[_Open] = []
+    unread: list[int] = []
     header, current = "", None
     for number, raw in enumerate(text.splitlines(), 1):
-        line = bare(raw)
+        line, elisions = _ELIDED.subn(" ", bare(raw))
+        if elisions and current is not None:
+            current.is_elided = True
         label, words = _split(line)
         label = "" if _HISTORY.fullmatch(label) else label
         if len(words) == 1 and _SIZED.search(label):
             words = []
         if not words:
+            unread += [number] * (_ROLE_OF_NUMBERS.match(line) is not None and not _SIZED.search(label))
             header = header if _HISTORY.search(line) else line or header
             current = current if not line else None
             continue
@@ -106,14 +116,18 @@ def blocks_of(text: str) -> list[Block]:
             current.words += words
             current.expected = None if current.expected is None else index + 1
             continue
+        if _ROLE_OF_NUMBERS.match(label):  # the numbers are only the end of a line in another form
+            unread.append(number)
+            continue
         if current is None or label or current.expected is not None or current.is_value:
             current = _Open(label.strip(" :=\t->") or header, number)
             found.append(current)
             current.is_value = bool(label) and len(words) == 1
         current.words += words
+        current.is_elided |= elisions > 0
         header = ""
     in_hex = any(True for one in found for _ in _bytes(one.words, one.label))
-    return [_closed(one, in_hex=in_hex) for one in found]
+    return [_closed(one, in_hex=in_hex) for one in found], unread
 
 
 def check_tensors(text: str) -> tuple[dict[tuple[int, int], bytes], list[str]] | None:
@@ -180,8 +194,8 @@ def _closed(one: _Open, *, in_hex: bool) -> Block:
     """Return a block whose bytes, if it shows memory, are C constants. `in_hex`: others do."""
     words = tuple(_bytes(one.words, one.label, in_hex=in_hex))
     if words:
-        return Block(one.label, words, one.line, is_memory=True)
-    return Block(one.label, tuple(one.words), one.line)
+        return Block(one.label, words, one.line, is_memory=True, is_elided=one.is_elided)
+    return Block(one.label, tuple(one.words), one.line, is_elided=one.is_elided)
 
 
 def _bytes(words: Sequence[str], label: str, *, in_hex: bool = False) -> Iterator[str]:
