@@ -12,6 +12,7 @@ from tflq.diagnosis.faults.defect import OF_READING, Defect, DefectKind
 from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.hypotheses import Kind
 from tflq.diagnosis.profile_fit import Fit, FitVerdict
+from tflq.diagnosis.refusals import Refusal
 from tflq.diagnosis.runtimes_apart import RuntimesApart
 from tflq.diagnosis.usage.search import Mistake
 from tflq.display import display_by
@@ -59,7 +60,8 @@ class Answer:
     is the runtime that the evidence was recorded from, if it is known; its profile has the same name. `evidence` is the
     file, runtime or target that the answer is about. `compared` is the number
     of samples that were enough: the others were compared with the base and with what is named; 0 for all. `recorded` is
-    the foreign system without a profile that a recording names as its origin.
+    the foreign system without a profile that a recording names as its origin. `refusal` is the cause in the log of a
+    runtime that did not take the model.
     """
 
     base: str
@@ -75,6 +77,7 @@ class Answer:
     evidence: str = ""
     compared: int = 0
     recorded: str = ""
+    refusal: Refusal | None = None
 
     @property
     def is_known(self) -> bool:
@@ -162,6 +165,8 @@ class Answer:
     @property
     def fault(self) -> Fault:
         """The party at fault; undecided without a likely cause, unless an operator fits no profile at all."""
+        if self.refusal is not None:
+            return Fault.USER if self.refusal.is_explained else Fault.OPEN
         if self.mistake is not None:
             return Fault.OPEN if self.mistake.is_open else Fault.USER
         if self.findings is None or self.findings.verdict != Verdict.DIFFERS:

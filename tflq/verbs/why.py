@@ -16,7 +16,9 @@ from numpy.typing import ArrayLike
 from tflq.comparison.verification import record
 from tflq.comparison.verification.archive import runtime_of_archive
 from tflq.comparison.verification.evidence.dumps import load_dumps
+from tflq.comparison.verification.evidence.forms import log_text
 from tflq.comparison.verification.evidence.inputs import given_inputs
+from tflq.comparison.verification.evidence.log_entries import log_entries
 from tflq.comparison.verification.golden import Golden
 from tflq.comparison.verification.goldens import check_model
 from tflq.comparison.verification.outputs_recorder import outputs_recorder
@@ -26,13 +28,14 @@ from tflq.devices.conformance.targets import target_of
 from tflq.diagnosis.answers import Answer
 from tflq.diagnosis.evidence import Evidence, read_evidence
 from tflq.diagnosis.linting import Level, lint
+from tflq.diagnosis.refusals import Refusal, find_refusal
 from tflq.diagnosis.runtimes_apart import NAMES, runtimes_apart
 from tflq.diagnosis.signatures import only_dumps
 from tflq.diagnosis.why import answer
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import Subject, subject
 from tflq.engine.runtimes.foreign import FOREIGN
-from tflq.errors import InputWarning, OptionError, RuntimeFailed, UnsupportedError
+from tflq.errors import InputError, InputWarning, OptionError, RuntimeFailed, UnsupportedError
 from tflq.model.ir import Model, only_signed, signed, view
 from tflq.progress import Progress, silent
 from tflq.statements import Statement
@@ -157,6 +160,9 @@ def _of_file(fed: _Fed, evidence: str, *, given: bool = True, is_recorded: bool 
     """Return the answer about a file; unless `given`, it holds the inputs itself. See `answer` for `is_recorded`."""
     whole = fed.model.model
     check_model(evidence, fed.model.facts.sha256)
+    refusal = _refusal_in(whole, evidence)
+    if refusal is not None:
+        return Answer(fed.profile, None, None, None, None, 0, refusal=refusal)
     if len(signed(whole)) > 1:
         part, dumps = only_dumps(whole, evidence, fed.sample, None, fed.signature)
         target, held = part.model, Evidence(tuple(dict(d.tensors) for d in dumps), dumps)
@@ -170,6 +176,20 @@ def _of_file(fed: _Fed, evidence: str, *, given: bool = True, is_recorded: bool 
         return answer(target, held, fed.profile, is_recorded=is_recorded, progress=fed.progress)
     inputs = [] if fed.inputs is None else given_inputs(target, fed.inputs, bgr=fed.how.bgr)
     return answer(target, held, fed.profile, inputs, fed.how.scaling, progress=fed.progress)
+
+
+def _refusal_in(model: Model, evidence: str) -> Refusal | None:
+    """Return why a runtime refused the model, from a log without tensors; None for other evidence."""
+    text = log_text(Path(evidence))
+    if text is None:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)
+            log_entries(model, text, evidence)
+    except InputError:
+        return find_refusal(model, text)
+    return None
 
 
 def _foreign_origin(path: str) -> str:

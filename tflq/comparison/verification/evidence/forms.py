@@ -66,8 +66,9 @@ def entries_by_sample(model: Model, place: Path, stack: ExitStack) -> Sequence[E
         return [{numbers.name: numbers for numbers in _c_file(place)}]
     if place.suffix == ".npy":
         return [{place.stem: load_array(place)}]
-    if place.suffix in LOG_FILES or (place.suffix not in (".npz", *_RAW) and _is_text(place)):
-        return log_entries(model, _text_of(place), str(place))
+    text = log_text(place)
+    if text is not None:
+        return log_entries(model, text, str(place))
     if place.suffix != ".npz":
         _refuse_other_kinds(place)
         return None
@@ -124,6 +125,12 @@ def _folder(model: Model, place: Path) -> dict[str, Entry]:
                 raise InputError(f"holds two files for {file.stem!r}", name=str(place))
             entries[file.stem] = file
     return entries
+
+
+def log_text(place: Path) -> str | None:
+    """Return the text of a log, known by its ending or its first bytes; None for other files."""
+    is_other = not place.is_file() or place.suffix in (".npz", ".npy", ".zip", *_RAW, *C_FILES)
+    return None if is_other or not (place.suffix in LOG_FILES or _is_text(place)) else _text_of(place)
 
 
 def _text_of(path: Path) -> str:

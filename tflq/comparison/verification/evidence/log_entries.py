@@ -158,7 +158,7 @@ def _by_sample(graph: GraphView, fits: Sequence[_Fit]) -> list[dict[str, Entry]]
 
 
 def _reason_to_skip(block: Block) -> str:
-    """Return why a block holds no tensor of a sample, whatever its length; empty if it may."""
+    """Return why a block holds no tensor of a sample, regardless of its length; empty if it may."""
     if block.is_elided:
         return "... stands for values that were left out; NumPy prints all after np.set_printoptions(threshold=np.inf)"
     return f"{quoted(block.label)} is no sample" if _WARM_UP.search(block.label) else ""

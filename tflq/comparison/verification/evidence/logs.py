@@ -31,7 +31,7 @@ _ITEM = re.compile(r"\[\s*(\d{1,9})\s*\]\s+([^\s,;]+),?(?:\s+'[^']*')?(?:\s+0x[0
 #: A score beside the name of its class.
 _CLASS = re.compile(r"[-*]?\s*([A-Za-z][\w .-]{0,40}?)\s*[:=]")
 _NUMBERED = re.compile(r"(?P<stem>.*?)\s*(?:\[\s*(?P<index>\d{1,9})\s*\]|(?<![A-Za-z\d.])#?(?P<plain>\d{1,9}))\s*")
-#: What stands for values that were left out, as NumPy prints long arrays.
+#: The mark of values that were left out, as NumPy prints long arrays.
 _ELIDED = re.compile(r"(?<![\w.])\.\.\.(?![\w.])|\u2026")
 #: A debugger's name of a value, such as `$1 =`.
 _HISTORY = re.compile(r"\$\d+\s*=")

@@ -51,6 +51,10 @@ def why_card(answer: Answer) -> Report:
 
 def _pairs(answer: Answer, asked: Asked) -> Iterator[tuple[str, str]]:
     yield "fault", fault_text(answer)
+    if answer.refusal is not None:
+        yield "where", where_text(answer)
+        yield "what to do", advice(answer, asked)
+        return
     yield "first difference", where_text(answer)
     if answer.located is not None and answer.findings is not None and answer.located is not answer.findings.first:
         yield "cause at", operator_text(answer.located)

@@ -60,6 +60,8 @@ _NAMED = 3
 
 def fault_text(answer: Answer) -> str:
     """Return the party at fault, in one sentence."""
+    if answer.refusal is not None:
+        return "the program's, the model's or the runtime's release: nothing was computed"
     if answer.mistake is not None and answer.findings is not None:
         return "the user's, and besides it the device computes otherwise than the profile"
     if answer.mistake is not None and answer.mistake.is_open:
@@ -91,6 +93,8 @@ def _constant_text(answer: Answer) -> str:
 
 def headline(answer: Answer) -> str:
     """Return the answer in a line."""
+    if answer.refusal is not None:
+        return f"the model was refused: {answer.refusal.cause}"
     if answer.mistake is not None:
         named = alternatives([answer.mistake.name, *answer.mistake.also])
         return WORDS[answer.certainty] + named + beside_text(answer)
@@ -265,6 +269,9 @@ def _refused(answer: Answer) -> Located | None:
 
 def where_text(answer: Answer) -> str:
     """Return the first divergent operator, how far it differs, and how many operators do."""
+    if answer.refusal is not None:
+        where = answer.refusal.operator
+        return f"line {answer.refusal.line} of the log" + ("" if where is None else f", operator {where[0]} {where[1]}")
     mistake, findings = answer.mistake, answer.findings
     if mistake is not None:
         apart = f"{mistake.before:,} of {mistake.elements:,} elements"
@@ -357,6 +364,8 @@ def weight_text(answer: Answer) -> str:
 
 def advice(answer: Answer, asked: Asked) -> str:
     """Return what to do."""
+    if answer.refusal is not None:
+        return answer.refusal.fix
     if answer.mistake is not None:
         name, scaling = answer.mistake.name, answer.mistake.scaling
         text = next((text for start, text in ADVICE.items() if name.startswith(start)), "correct the input")
