@@ -125,7 +125,7 @@ def conform(
             from tflq.devices.conformance.spreading import Part, spread
 
             part = Part(asked, target, python, timeout, level, shard, batch)
-            found = spread(part, system.name, jobs, scheduler, max_refused, progress)
+            found = spread(part, system.name, jobs, scheduler, max_refused, progress, causes_of_suite)
     return found.leaving_out(left_out)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from tflq.comparison.inspection.difference import Difference, difference, merge
 from tflq.comparison.verification.changes import known_changes
 from tflq.comparison.verification.counterpart import counterpart, own_profile
-from tflq.comparison.verification.curation import differing_input, same
+from tflq.comparison.verification.curation import differing_input
 from tflq.comparison.verification.golden import Golden, Observation, Stored, fit
 from tflq.comparison.verification.goldens import load_golden, require_model
 from tflq.comparison.verification.results import Status, Verdict
@@ -271,7 +271,7 @@ def _walk(
     Tensors that a runtime `never` writes are constants: both runtimes compute with the same.
     """
     graph = view(model)
-    equal = {t: same(one[t], other[t]) for t in one if t in other}
+    equal = {t: difference(one[t], other[t]).same for t in one if t in other}
     for op in graph.ops:
         known, results = drifts[op.index], [t for t in op.outputs if t in equal]
         if not results:

@@ -16,6 +16,7 @@ from measure_cluster import cluster, push
 from tflq.devices.conformance.session import Order, make_suite, run_suite
 from tflq.devices.conformance.spreading import Part, do, parts_of, spread
 from tflq.devices.conformance.targets import target_of
+from tflq.devices.learning.jointly_observed import causes_of_suite
 from tflq.errors import FileAccessError, InputError, RuntimeFailed, RuntimeMissing, TflqError
 from tflq.face.cli.main import cli
 
@@ -58,11 +59,10 @@ def test_a_suite_that_took_the_place_of_another_is_read_anew(path: str, tmp_path
 
 @pytest.mark.slow
 def test_processes_give_what_one_gives(path: str) -> None:
-    one = run_suite(path, target_of(TARGET))
-    several = spread(Part(path, TARGET), one.target, jobs=2)
-    assert [(j.case.id, j.result, j.reason) for j in several.cases] == [
-        (j.case.id, j.result, j.reason) for j in one.cases
-    ]
+    one = run_suite(path, target_of(TARGET), naming=causes_of_suite)
+    several = spread(Part(path, TARGET), one.target, jobs=2, naming=causes_of_suite)
+    assert several.cases == one.cases
+    assert several.joint == one.joint
 
 
 @pytest.mark.slow

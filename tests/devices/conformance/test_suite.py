@@ -213,6 +213,7 @@ DAMAGE = {
     "cases of one name": lambda d, a: d["cases"].append(d["cases"][0]),
     "a digest of nothing": lambda d, a: d["cases"][0].__setitem__(6, "0" * 32),
     "outputs for other samples": lambda d, a: d["cases"][0][8].append(d["cases"][0][8][0]),
+    "a case without samples": lambda d, a: (d["cases"][0].__setitem__(7, []), d["cases"][0].__setitem__(8, [])),
     "a malformed case": lambda d, a: d["cases"].append(7),
     "data that were changed": _first_data,
 }

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from tflq.devices.conformance.judging import SuiteVerdict
 from tflq.devices.conformance.session import Order, make_suite, run_suite
 from tflq.devices.conformance.suite import Case, read_suite
 from tflq.devices.conformance.targets import target_of
+from tflq.errors import InputWarning
 from tflq.face.cli.main import cli
 from tflq.model.storage.archive import opened, write_arrays
 
@@ -213,3 +215,15 @@ def test_what_is_left_of_a_case_that_was_not_done_is_forgotten(path: Path, done:
     (work / case.id / "out7_7.bin").write_bytes(b"old")
     assert tflq("run", path, "--work", work, "--target", script(tmp_path / "t.py", done, "silent")).exit_code == 1
     assert not list((work / case.id).glob("out*"))
+
+
+def test_verdicts_outlive_the_profile_of_the_suite(tmp_path: Path) -> None:
+    """A profile's file may be gone when the suite is run: causes cannot be searched, and verdicts stay."""
+    profile = tmp_path / "mine.yaml"
+    profile.write_text("base: litert-ref\nabout: mine\n", encoding="utf-8")
+    make_suite(str(tmp_path / "s.npz"), Order(str(profile), every=900))
+    profile.unlink()
+    with pytest.warns(InputWarning, match="no causes are searched"):
+        found = run_suite(str(tmp_path / "s.npz"), target_of("profile:litert-ref"))
+    assert len(found.cases) > 0
+    assert found.verdict == SuiteVerdict.PASSES

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from tflq.comparison.inspection.difference import difference
 from tflq.comparison.verification.golden import Golden, Observation
 from tflq.comparison.verification.goldens import check_golden_output, load_golden, save_golden
 from tflq.engine.runtimes import Description
@@ -109,15 +110,10 @@ def _name(values: Sequence[Array | None]) -> tuple[object, ...]:
     return tuple(None if v is None else tuple(map(digest, pack("", v).values())) for v in values)
 
 
-def same(one: Array | None, other: Array | None) -> bool:
-    """Return whether two values have the same bits."""
-    return _name([one]) == _name([other])
-
-
 def differing_input(first: Observation, second: Observation) -> int | None:
     """Return the position of the first input in which two samples differ."""
     pairs = zip(first.inputs, second.inputs, strict=True)
-    return next((i for i, (one, other) in enumerate(pairs) if not same(one, other)), None)
+    return next((i for i, (one, other) in enumerate(pairs) if not difference(one, other).same), None)
 
 
 def _runtime(golden: Golden) -> dict[str, Any]:

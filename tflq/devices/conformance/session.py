@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,9 +22,12 @@ from tflq.devices.conformance.records import check_suite, claim, suite_mark
 from tflq.devices.conformance.suite import Case, Suite, read_suite, write_suite
 from tflq.devices.conformance.targets import Endings, Target, finish
 from tflq.diagnosis.joint import NONE, Joint
+from tflq.engine.profiles import by_name
 from tflq.engine.runtimes.children import temporary_folder
+from tflq.errors import InputWarning, TflqError
 from tflq.model.storage.archive import Archive, opened
 from tflq.progress import Progress, silent
+from tflq.statements import Statement
 
 __all__ = ["Order", "any_number", "at_most", "check", "make_suite", "pack", "restate", "run_suite", "share"]
 
@@ -141,11 +146,15 @@ def judged_cases(
     groups: int = EXPLAINED,
     tell: Progress = silent,
     naming: Naming | None = None,
+    folder: str | None = None,
 ) -> Ran:
-    """Run a target on a suite, or some of its cases; at most `groups` groups of failing cases are explained."""
-    with temporary_folder() as folder:
-        Job(folder).create()
-        return _run(archive, suite, target, folder, batch, groups, tell, naming)
+    """Run a target on a suite, or some of its cases; at most `groups` groups of failing cases are explained.
+
+    A new `folder` keeps the target's outputs; None: they are removed.
+    """
+    with temporary_folder() if folder is None else nullcontext(folder) as place:
+        Job(place).create()
+        return _run(archive, suite, target, place, batch, groups, tell, naming)
 
 
 def _run(
@@ -171,8 +180,7 @@ def _run(
             judged += judge(job, archive, part, ended.by_case)
             endings += ended.afterwards
         job.ask_for(suite.cases)
-        judged = list(explain(job, archive, judged, suite.profile, groups, tell))
-        named, joint = _name(job, archive, judged, suite.profile, tell, naming)
+        named, joint = explained(job, archive, judged, suite.profile, groups, tell, naming)
         return Ran(named, tuple(endings), joint=joint)
     except Exception:
         raise
@@ -183,12 +191,28 @@ def _run(
         return Ran(tuple(judged), tuple(endings), stop)
 
 
-def _name(
-    job: Job, archive: Archive, cases: Sequence[Judged], profile: str, tell: Progress, naming: Naming | None
+def explained(
+    job: Job,
+    archive: Archive,
+    judged: Sequence[Judged],
+    profile: str,
+    groups: int = EXPLAINED,
+    tell: Progress = silent,
+    naming: Naming | None = None,
 ) -> tuple[tuple[Judged, ...], Joint]:
-    """Add arithmetics that many failing cases share to the cases' causes; also return their evidence."""
+    """Add causes of groups, arithmetics that many failing cases share, and places; also return the joint evidence.
+
+    No verdict depends on them: if the suite's profile is gone, a warning names it, and the cases stay as they are.
+    """
+    try:
+        by_name(profile)
+    except TflqError as error:
+        text = f"no causes are searched: {error}"
+        warnings.warn(InputWarning(Statement(text, "no-causes", profile=profile)), stacklevel=2)
+        return tuple(judged), NONE
+    cases = explain(job, archive, judged, profile, groups, tell)
     if naming is None:
-        return tuple(cases), NONE
+        return cases, NONE
     joint = naming(job, archive, cases, profile, tell)
     return add_places(job, archive, with_arithmetics(cases, joint), profile), joint
 
@@ -252,7 +276,7 @@ def check(
         suite, part = whole.part(level, shard), whole.shard_of(shard)
         job = Job(folder)
         check_suite(job, mark)
-        judged = explain(job, archive, judge(job, archive, suite.cases, {}), suite.profile, tell=tell)
-        cases, joint = _name(job, archive, judged, suite.profile, tell, naming)
+        judged = judge(job, archive, suite.cases, {})
+        cases, joint = explained(job, archive, judged, suite.profile, tell=tell, naming=naming)
         found = (f"folder {Path(folder).name}", suite.profile, suite.level, cases, (), most(suite.cases))
         return Verdicts(*found, None, 0, mark, part, joint, seed=whole.seed, version=whole.version)

@@ -10,14 +10,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 from tflq.devices.conformance.causes import EXPLAINED
+from tflq.devices.conformance.jobs import Job
 from tflq.devices.conformance.judging import Verdicts
 from tflq.devices.conformance.records import suite_mark
-from tflq.devices.conformance.session import MostRefused, Ran, any_number, judged_cases
+from tflq.devices.conformance.session import MostRefused, Naming, Ran, any_number, explained, judged_cases
 from tflq.devices.conformance.suite import Suite, read_suite
 from tflq.devices.conformance.targets import target_of
+from tflq.engine.runtimes.children import temporary_folder
 from tflq.errors import OptionError, RuntimeFailed
 from tflq.model.storage.archive import Archive, opened
 from tflq.progress import Progress, silent
@@ -31,7 +34,7 @@ class Part:
     """Cases `start` to `stop` - 1 of a suite's level and shard, and the target that is judged on them.
 
     `groups` is the number of groups of failing cases that are explained. Every worker must reach the suite and the
-    target under these names.
+    target under these names. `folder` keeps the target's outputs; None: they are removed.
     """
 
     suite: str
@@ -44,6 +47,7 @@ class Part:
     start: int = 0
     stop: int = 0
     groups: int = EXPLAINED
+    folder: str | None = None
 
 
 def parts_of(whole: Part, size: int = _PART) -> list[Part]:
@@ -71,7 +75,7 @@ def do(part: Part) -> Ran:
     opened = _open_suite(part.suite, _stamp(part.suite))
     suite = opened.suite.part(part.level, part.shard)
     chosen = replace(suite, cases=suite.cases[part.start : part.stop])
-    return judged_cases(opened.archive, chosen, target, part.batch, part.groups)
+    return judged_cases(opened.archive, chosen, target, part.batch, part.groups, folder=part.folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +163,12 @@ def spread(
     scheduler: str | None = None,
     most: MostRefused = any_number,
     tell: Progress = silent,
+    naming: Naming | None = None,
 ) -> Verdicts:
     """Judge a target, reported as `name`, on a suite: on a cluster, or in `jobs` processes.
+
+    Processes of this machine give what one process gives, with the arithmetics that `naming` finds. On a cluster, each
+    part explains its own failing cases.
 
     Raises:
         InputError: The file is not a suite.
@@ -169,7 +177,27 @@ def spread(
         RuntimeMissing: There is no such target.
     """
     parts = parts_of(whole)
-    done = in_processes(parts, jobs) if scheduler is None else on_cluster(parts, scheduler)
+    if scheduler is not None:
+        return _gathered(whole, name, parts, on_cluster(parts, scheduler), most, tell)
+    with temporary_folder() as folder:
+        kept = [replace(part, groups=0, folder=os.path.join(folder, str(part.start))) for part in parts]
+        found = _gathered(whole, name, kept, in_processes(kept, jobs), most, tell)
+        if found.stop is not None:
+            return found
+        job = Job(os.path.join(folder, "all"))
+        job.create()
+        for part in kept:
+            for place in filter(Path.is_dir, Path(str(part.folder)).iterdir()):
+                place.rename(job.folder / place.name)
+        with opened(whole.suite) as archive:
+            cases, joint = explained(job, archive, found.cases, found.profile, tell=tell, naming=naming)
+        return replace(found, cases=cases, joint=joint)
+
+
+def _gathered(
+    whole: Part, name: str, parts: Sequence[Part], done: Iterator[Ran], most: MostRefused, tell: Progress
+) -> Verdicts:
+    """Return the verdicts of all parts that are done before a signal."""
     total = sum(part.stop - part.start for part in parts)
     ran: list[Ran] = []
     stop: BaseException | None = None

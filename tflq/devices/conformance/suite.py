@@ -133,7 +133,13 @@ def _case(row: Any, archive: Archive) -> Case:
     name, op, types, level, aim, tells, model, samples, expected = row
     words = (name, op, types, level, aim, model)
     fits = all(isinstance(w, str) for w in words) and level in LEVELS and _ID.fullmatch(name) and _strings(tells)
-    if not fits or not _rows(samples) or not _rows(expected) or (expected and len(expected) != len(samples)):
+    if (
+        not fits
+        or not samples
+        or not _rows(samples)
+        or not _rows(expected)
+        or (expected and len(expected) != len(samples))
+    ):
         raise InputError("holds a malformed case", name=archive.source, got=str(name)[:80])
     digests = [model, *(d for sample in (*samples, *expected) for d in sample)]
     if not all(_DIGEST.fullmatch(d) and f"data/{d}" in archive for d in digests):

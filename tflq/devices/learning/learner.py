@@ -81,10 +81,11 @@ def learn(
         _rounds(asker, second, "operators")
     except KeyboardInterrupt:
         reason = "interrupted"
-    except (RuntimeFailed, RuntimeMissing) as error:
+    except Exception as error:  # what is learned by now is kept
         if not asker.tally.elements:
             raise
-        reason = str(error)
+        is_targets = isinstance(error, (RuntimeFailed, RuntimeMissing))
+        reason = str(error) if is_targets else f"an error in tflq: {type(error).__name__}: {error}"
     operators = jointly([one.result if one.is_done else Learned(one.name, note=reason) for one in second])
     return Findings(
         target.name,
