@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -243,3 +244,11 @@ def test_defaults_are_printed_without_control_characters(folder: Path) -> None:
     told = tflq("run", "a.tflite").stderr
     assert "--html p\\x1b[31m.html" in told
     assert "\x1b" not in told
+
+
+def test_evidence_beside_a_model_names_the_verb_that_reads_it(folder: Path) -> None:
+    (folder / "board log.txt").write_text("[00:00:01] score[0] = -63\n", encoding="utf-8")
+    for word in ("board log.txt", "a.npz"):
+        done = tflq("verify", "a.tflite", word)
+        assert done.exit_code == 2
+        assert f"`tflq why a.tflite {shlex.quote(word)}`" in done.output

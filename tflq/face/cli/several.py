@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -46,12 +47,31 @@ def each_model(
 
 
 def only_of_one(models: Sequence[str], options: Iterable[tuple[str, object]]) -> None:
-    """Refuse options for a single model if there are several."""
+    """Refuse options for a single model if there are several, and what is no model."""
     from tflq.errors import OptionError
+
+    _refuse_evidence(models)
 
     names = [name for name, value in options if value is not None and value is not False]
     if len(models) > 1 and names:
         raise OptionError(f"{', '.join(names)}: for one model only, but {len(models)} are given")
+
+
+def _refuse_evidence(models: Sequence[str]) -> None:
+    """Refuse a board's log or arrays beside a model: `tflq why` reads them."""
+    from tflq.errors import OptionError, TflqError
+    from tflq.model.storage.kinds import HEAD, is_evidence
+    from tflq.model.storage.reading import open_file
+
+    for path in models[1:]:
+        try:
+            with open_file(Path(path)) as file:
+                head = file.read(HEAD)
+        except TflqError:
+            continue
+        if is_evidence(head):
+            again = f"tflq why {quote(models[0])} {quote(path)}"
+            raise OptionError(f"{path}: is no model, but may hold its results: `{again}` compares them")
 
 
 def fill(pattern: str, model: str) -> str:

@@ -86,7 +86,7 @@ _MEMBERS: tuple[tuple[re.Pattern[str], Kind], ...] = (
 _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (re.compile(r"\s*(?:<!doctype html|<html)", re.I), Kind("a web page", "the download gave a page, not the file")),
     (re.compile(r"(?:<\?xml[^>]*>\s*)?<net\b"), Kind("an OpenVINO model", "give the model that it was converted from")),
-    (re.compile(r"\s*[{\[]"), Kind("a text (JSON)", "the model comes first")),
+    (re.compile(r"\s*(?:\{\s*[\"}]|\[\s*(?:[\"{\[\]]|[-\d.e+]+\s*,))"), Kind("a text (JSON)", "the model comes first")),
 )
 
 
@@ -119,6 +119,13 @@ def kind_of(head: bytes, path: str = "", whole: bytes | memoryview | None = None
         found = next((kind for pattern, kind in _TEXTS if pattern.match(text)), None)
         return found or Kind("a text", "the model comes first, then a log or an array of it")
     return None
+
+
+def is_evidence(head: bytes) -> bool:
+    """Return whether a file begins as a log or as an array or archive of NumPy."""
+    kind = kind_of(head)
+    is_plain = kind is not None and kind.name in ("a text", "an array of NumPy")
+    return is_plain or (kind is None and head.startswith(_ZIP) and b".npy" in head)
 
 
 def kind_of_folder(path: str) -> Kind | None:
