@@ -13,6 +13,8 @@ from tflq.model.ir import CARRIER, TensorType
 from tflq.typing import Array
 
 Sample = tuple[Array, ...]
+#: Levels of codes, from the lowest to the highest.
+_LEVELS = 8
 
 #: Smallest and largest code by type.
 CODES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-(2**15), 2**15 - 1)}
@@ -55,6 +57,22 @@ def feed(inputs: Sequence[T | None]) -> list[T]:
 def samples_of(rng: np.random.Generator, inputs: Sequence[T | None]) -> tuple[Sample, ...]:
     """Return uniformly distributed codes; then the lowest, the highest and the zero point only."""
     return tuple(tuple(_values(rng, t, ends) for t in feed(inputs)) for ends in (False, True))
+
+
+def levels_of(rng: np.random.Generator, inputs: Sequence[T | None]) -> tuple[Sample, ...]:
+    """Return codes near one level for each of eight, so that means and sums come near every code; others are random."""
+    return tuple(tuple(_near(rng, t, k, place) for place, t in enumerate(feed(inputs))) for k in range(_LEVELS))
+
+
+def _near(rng: np.random.Generator, tensor: T, level: int, place: int) -> Array:
+    """Return codes near a level of an operand; operands beside it are near another one each time."""
+    if tensor.type not in CODES:
+        return _values(rng, tensor, ends=False)
+    low, high = CODES[tensor.type]
+    step, noise = (high - low) / (_LEVELS - 1), max(1, (high - low) // 80)
+    centre = low + round(step * ((level * (1 + 2 * place)) % _LEVELS))
+    codes = centre + rng.integers(-noise, noise + 1, tensor.shape)
+    return np.clip(codes, low, high).astype(CARRIER[TensorType[tensor.type.upper()]])
 
 
 def _values(rng: np.random.Generator, tensor: T, ends: bool) -> Array:

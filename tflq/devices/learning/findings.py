@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from tflq.devices.conformance.draft import feed
+from tflq.devices.learning.answer import Answer
 from tflq.devices.learning.asking import Tally
 from tflq.devices.learning.form import Form
 from tflq.devices.learning.requantizing import Requantized
@@ -31,6 +33,43 @@ class State(str, Enum):
 EXECUTED = (State.LEARNED, State.PARTLY, State.TABLE)
 
 
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The range of what confirmed a form: the largest extents, and the lowest and highest codes that occurred.
+
+    `channels` is the largest last extent of an operand or output, `extent` the largest of the others.
+    """
+
+    models: int
+    elements: int
+    channels: int
+    extent: int
+    inputs: tuple[int, int]
+    outputs: tuple[int, int]
+
+    def __str__(self) -> str:
+        """Return the numbers in a sentence."""
+        ends = f"input codes {self.inputs[0]} to {self.inputs[1]}, output codes {self.outputs[0]} to {self.outputs[1]}"
+        return f"{self.models} models of up to {self.channels} channels and {self.extent} columns or rows; {ends}"
+
+
+def coverage_of(answers: Sequence[Answer]) -> Coverage | None:
+    """Return the coverage of some answers; None without codes in inputs or outputs."""
+    specs = [t.shape for a in answers for t in (*feed(a.draft.inputs), *a.draft.outputs) if t.shape]
+    inputs = [v for a in answers for sample in a.draft.samples for v in sample if v.dtype.kind in "iu" and v.size]
+    outputs = [v for a in answers for sample in a.outputs for v in sample if v.dtype.kind in "iu" and v.size]
+    if not inputs or not outputs:
+        return None
+    return Coverage(
+        len(answers),
+        sum(answer.elements for answer in answers),
+        max(shape[-1] for shape in specs),
+        max((extent for shape in specs for extent in shape[:-1]), default=1),
+        (int(min(v.min() for v in inputs)), int(max(v.max() for v in inputs))),
+        (int(min(v.min() for v in outputs)), int(max(v.max() for v in outputs))),
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Learned:
     """The knowledge of one operator.
@@ -38,8 +77,9 @@ class Learned:
     `form` reproduces every answer; `also` are other forms that do, and that no question tried parts from it. `asked`
     and `fresh` count models with answers before and after the form was chosen, `fresh_elements` the outputs of the
     fresh ones, `fresh_exact` those that the form reproduces. `covered` counts models of other geometries, options and
-    extreme sums, which count as fresh, too. `tried` counts forms. `nearest` is the best form of an unknown operator and
-    `share` the elements that it reproduces, of all. `note` is one sentence on what is not covered.
+    extreme sums, which count as fresh, too; `coverage` is their range. `tried` counts forms. `nearest` is the best form
+    of an unknown operator and `share` the elements that it reproduces, of all. `note` is one sentence on what is not
+    covered.
     """
 
     subject: Subject
@@ -51,6 +91,7 @@ class Learned:
     fresh_elements: int = 0
     fresh_exact: int = 0
     covered: int = 0
+    coverage: Coverage | None = None
     refused: int = 0
     tried: int = 0
     tables: tuple[Mapping[str, Any], ...] = ()

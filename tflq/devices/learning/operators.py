@@ -13,7 +13,7 @@ from tflq.devices.conformance.making import reaching
 from tflq.devices.learning.answer import Answer
 from tflq.devices.learning.candidates import COMPARED, CONTRACTIONS, Candidates, Effort, Shared
 from tflq.devices.learning.exceptions import exception, holding
-from tflq.devices.learning.findings import Learned, State
+from tflq.devices.learning.findings import Learned, State, coverage_of
 from tflq.devices.learning.form import BASE, Form
 from tflq.devices.learning.forms import Forms
 from tflq.devices.learning.further import rearranged
@@ -171,7 +171,7 @@ class _Course(Candidates):
 
     def _claimed(self, told: Sequence[Answer]) -> Learned:
         self.fresh, self.fresh_elements = self.fresh + len(told), self.fresh_elements + sum(a.elements for a in told)
-        return self.conclude(State.LEARNED, "")
+        return replace(self.conclude(State.LEARNED, ""), coverage=coverage_of(told))
 
     def _fresh(self, turn: int) -> list[Draft]:
         """Return drafts of a draw that nothing was chosen by."""

@@ -62,6 +62,8 @@ def _operator(one: Learned) -> dict[str, Any]:
         "refused": one.refused,
         "tried": one.tried,
     }
+    if one.coverage is not None:
+        stated["coverage"] = str(one.coverage)
     if one.also:
         stated["not_told_apart"] = [describe(form) for form in one.also[:_NAMED]]
         stated["not_told_apart_count"] = len(one.also)

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 
-from tflq.devices.conformance.draft import Draft
-from tflq.devices.conformance.grids import contracting, directed, elementwise, extremes, geometric, moving, summing
+import numpy as np
+
+from tflq.devices.conformance.draft import Draft, levels_of
+from tflq.devices.conformance.grids import (
+    contracting,
+    directed,
+    elementwise,
+    extremes,
+    geometric,
+    layout,
+    moving,
+    summing,
+)
 from tflq.devices.conformance.grids.kinds import KINDS
 
 #: Families of drafts that a device may run.
 _FAMILIES = (contracting, elementwise, summing, moving, directed)
-#: Families of drafts that a form must reproduce, too, before it is claimed: geometries, options and extreme sums.
-_COVERING = (geometric, extremes)
+#: Families of drafts that a form must reproduce, too, before it is claimed: geometries and options, extreme sums, tails
+#: behind vectors up to wide rows, and ties in every channel.
+_COVERING: tuple[Callable[[int, int, str], Iterable[Draft]], ...] = (
+    geometric.drafts,
+    extremes.drafts,
+    partial(layout.drafts, tails=(*layout.TAILS, 6, 65)),
+)
 #: Draws of drafts that are kept; the seed of those that cover operators without geometries, and their number.
 _KEPT, _COVERED, _ALL = 6, 60, 40
 
@@ -40,12 +56,15 @@ class Subject:
         return spread(found, most)
 
     def covering(self, seed: int, turn: int = 0) -> list[Draft]:
-        """Return drafts of every pair of values of two options, and of extreme sums; else drafts of all aims.
+        """Return drafts of geometries, extreme sums and layouts, and of all aims where there are no geometries.
 
-        Another turn has other geometries and other numbers.
+        Each has samples near every level of codes, too. Another turn has other geometries and other numbers.
         """
         found = list(_covering(seed, turn, self.op if turn else "").get(self, ()))
-        return found or self.drafts(seed + _COVERED + turn, _ALL)
+        if not any(draft.aim.startswith(geometric.AIM) for draft in found):
+            found += self.drafts(seed + _COVERED + turn, _ALL)
+        rng = np.random.default_rng([seed, turn, 31])
+        return [replace(d, samples=(*d.samples, *levels_of(rng, d.inputs))) for d in found]
 
 
 @lru_cache(_KEPT * len(_FAMILIES))
@@ -55,7 +74,7 @@ def _draws(seed: int, family: int) -> Mapping[Subject, tuple[Draft, ...]]:
 
 @lru_cache(_KEPT)
 def _covering(seed: int, turn: int, op: str) -> Mapping[Subject, tuple[Draft, ...]]:
-    return _by_subject(draft for family in _COVERING for draft in family.drafts(seed + _COVERED * turn, turn, op))
+    return _by_subject(draft for drafts in _COVERING for draft in drafts(seed + _COVERED * turn, turn, op))
 
 
 def _by_subject(drafts: Iterable[Draft]) -> Mapping[Subject, tuple[Draft, ...]]:

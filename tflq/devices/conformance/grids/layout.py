@@ -10,13 +10,13 @@ is used again, the layout between two operators. Tensors of a file start at addr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from tflq.devices.conformance.draft import Draft, Sample, samples_of
+from tflq.devices.conformance.draft import CODES, Draft, Sample, samples_of
 from tflq.devices.conformance.grids import geometric, rearranging
 from tflq.devices.conformance.grids.elementwise import ARITHMETIC, CHOOSING, Scales
 from tflq.devices.conformance.grids.kinds import KINDS, kinds, version_of
@@ -26,6 +26,8 @@ from tflq.devices.conformance.one_operator import T
 from tflq.engine.kernels.facts import OPERATORS
 
 TAILS = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33)
+#: A number, another one, and the number of images.
+_Pair: TypeAlias = "tuple[int, int, int]"
 #: Positions in TAILS between the number of one option and that of another.
 _APART = 5
 _WINDOW: dict[str, Any] = {"stride_h": 1, "stride_w": 1, "padding": "SAME", "dilation_h": 1, "dilation_w": 1}
@@ -46,29 +48,31 @@ _UNARY: tuple[tuple[str, tuple[str, dict[str, Any]] | None, bool], ...] = (
 _MIDDLE = {"uint8": 128}
 
 
-def drafts(seed: int) -> Iterator[Draft]:
-    """Yield every operator in every layout."""
+def drafts(seed: int, turn: int = 0, only: str = "", tails: Sequence[int] = TAILS) -> Iterator[Draft]:
+    """Yield every operator, or one, in every layout; another turn has other numbers of images beside the tails."""
     rng = np.random.default_rng([seed, 12])
+    pairs = list(_pairs(tails, turn))
     for kind in KINDS:
         for op in geometric.spaces(kind):
-            yield from (geometric.draft_of(rng, op, kind, choice) for choice in _choices(op, kind))
-        yield from _elements(rng, kind)
-        yield from _rows(rng, kind)
-    for row in _moved():
-        yield from (rearranging.draft_of(rng, kind, row) for kind in kinds(row[0]) or KINDS)
+            choices = _choices(op, kind, pairs) if only in ("", op) else ()
+            yield from (geometric.draft_of(rng, op, kind, choice) for choice in choices)
+        others = (*_elements(rng, kind, pairs), *_rows(rng, kind, pairs), *_ties(rng, kind))
+        yield from (draft for draft in others if only in ("", draft.op))
+    for row in _moved(pairs):
+        if only in ("", row[0]):
+            yield from (rearranging.draft_of(rng, kind, row) for kind in kinds(row[0]) or KINDS)
 
 
-def _pairs() -> Iterator[tuple[int, int, int]]:
-    """Yield a number, another one, and the number of images."""
-    for place, number in enumerate(TAILS):
-        yield number, TAILS[(place + _APART) % len(TAILS)], 1 + place % 2
+def _pairs(tails: Sequence[int], turn: int) -> Iterator[_Pair]:
+    for place, number in enumerate(tails):
+        yield number, tails[(place + _APART + turn) % len(tails)], 1 + (place + turn) % 2
 
 
-def _choices(op: str, kind: str) -> Iterator[geometric.Choice]:
+def _choices(op: str, kind: str, pairs: Sequence[_Pair]) -> Iterator[geometric.Choice]:
     """Yield channels with windows of one and of nine pixels, then columns; without what the covering array has."""
     options = (*geometric.spaces(kind)[op].options,)
     known = {tuple(row.get(name) for name in _SIZES) for row in geometric.covering(op, kind)}
-    for number, other, batch in _pairs():
+    for number, other, batch in pairs:
         small = {"batch": batch, "height": 4, "width": 6, "kernel_h": 1, "kernel_w": 1}
         large = {**small, "batch": 3 - batch, "kernel_h": 3, "kernel_w": 3}
         for choice in (
@@ -87,10 +91,10 @@ def _choices(op: str, kind: str) -> Iterator[geometric.Choice]:
 _SIZES = ("depth", "filters", "units", "rows", "width", "batch", "kernel_h", "kernel_w", "multiplier")
 
 
-def _elements(rng: np.random.Generator, kind: str) -> Iterator[Draft]:
+def _elements(rng: np.random.Generator, kind: str, pairs: Sequence[_Pair]) -> Iterator[Draft]:
     """Yield operators of every element, on flat tensors, and with an operand of one code a channel."""
     scales = Scales(rng, powers=False)
-    for number, other, batch in _pairs():
+    for number, other, batch in pairs:
         for op, options, is_same in _UNARY:
             if kind in kinds(op):
                 x = replace(scales.tensor(kind, (number,), 4.0), zero_point=_MIDDLE.get(kind, 0))
@@ -120,9 +124,9 @@ def _aim(number: int, what: str) -> str:
     return f"layout: {number} {what}"
 
 
-def _rows(rng: np.random.Generator, kind: str) -> Iterator[Draft]:
+def _rows(rng: np.random.Generator, kind: str, pairs: Sequence[_Pair]) -> Iterator[Draft]:
     """Yield operators along rows, and means over images and over channels."""
-    for number, other, batch in _pairs():
+    for number, other, batch in pairs:
         x = T(kind, (3, number), 0.05, _MIDDLE.get(kind, 0))
         for op, outputs in FIXED.items():
             if kind in outputs:
@@ -141,9 +145,36 @@ def _rows(rng: np.random.Generator, kind: str) -> Iterator[Draft]:
                 yield Draft(op, aim, inputs, (y,), samples_of(rng, inputs), options, version_of(op, kind))
 
 
-def _moved() -> Iterator[Row]:
+#: Number of channels with ties: more than two vectors, and some behind them.
+_CHANNELS = 37
+_STEPS = {"padding": 1, "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
+#: Shapes of activations, weights and output by operator, and options: each channel sees 256 codes.
+_TIED: Mapping[str, tuple[tuple[tuple[int, ...], ...], tuple[str, dict[str, Any]]]] = {
+    "CONV_2D": (((1, 16, 16, 1), (_CHANNELS, 1, 1, 1), (1, 16, 16, _CHANNELS)), ("Conv2DOptions", _STEPS)),
+    "DEPTHWISE_CONV_2D": (
+        ((1, 16, 16, _CHANNELS), (1, 1, 1, _CHANNELS), (1, 16, 16, _CHANNELS)),
+        ("DepthwiseConv2DOptions", {**_STEPS, "depth_multiplier": 1}),
+    ),
+    "FULLY_CONNECTED": (((256, 1), (_CHANNELS, 1), (256, _CHANNELS)), ("FullyConnectedOptions", {})),
+}
+
+
+def _ties(rng: np.random.Generator, kind: str) -> Iterator[Draft]:
+    """Yield contractions whose multiplier is a power of two: every channel has ties of both signs."""
+    for op, ((image, filters, made), options) in _TIED.items() if kind != "int16" else ():
+        for bits in (1, 3, 6):
+            weight, middle = 1 << max(0, bits - 3), _MIDDLE.get(kind, 0)
+            x, w = T(kind, image, 0.5, middle), T(kind, filters, 0.25, middle, value=np.full(filters, weight + middle))
+            bias = T("int32", (_CHANNELS,), 0.125, 0, value=weight * rng.integers(-9, 10, _CHANNELS))
+            every = (np.arange(256) + CODES[kind][0]).astype(kind)
+            fed = np.repeat(every, image[-1]).reshape(image)
+            aim = f"layout: ties of {bits} bits in {_CHANNELS} channels"
+            yield Draft(op, aim, (x, w, bias), (T(kind, made, 0.125 * 2**bits, middle),), ((fed,),), options, 4)
+
+
+def _moved(pairs: Sequence[_Pair]) -> Iterator[Row]:
     """Yield operators that move codes: rows of each number, and operands behind each other at odd addresses."""
-    for n, m, batch in _pairs():
+    for n, m, batch in pairs:
         image, aim = (batch, 2, 3, n), _aim(n, "channels")
         yield (
             "CONCATENATION",

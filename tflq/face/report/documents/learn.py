@@ -50,6 +50,7 @@ class OperatorDocument(_Is):
     fresh_elements: Count
     refused: Count
     tried: Count
+    coverage: NotRequired[Annotated[str, "sizes, channels and codes of the models that confirmed it"]]
     not_told_apart: NotRequired[list[str]]
     not_told_apart_count: NotRequired[Count]
     reproduced: NotRequired[MatchedDocument]
