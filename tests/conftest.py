@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import gc
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,17 @@ def pytest_report_header() -> str:
     features = " ".join(sorted(name for name in forms.features() if name.startswith(_VECTORS))) if form else ""
     cache = f"{said['first_level_cache'] >> 10} KiB first-level cache"
     return f"processor: {forms.machine()} {said['vectors']}, {cache}, form {form.name if form else 'none'}: {features}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Collect tests without the garbage collector, which then leaves what was collected alone."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

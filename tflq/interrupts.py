@@ -7,6 +7,7 @@ second import then fails, and the process can no longer compute.
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,6 +53,9 @@ def uninterrupted() -> Iterator[None]:
 
 
 def import_whole(name: str) -> ModuleType:
-    """Import a module; see `uninterrupted`."""
+    """Import a module, or return it if it is imported already; see `uninterrupted`."""
+    known = sys.modules.get(name)
+    if known is not None and not getattr(getattr(known, "__spec__", None), "_initializing", False):
+        return known
     with uninterrupted():
         return import_module(name)
