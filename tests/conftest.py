@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from support import suites
+from support.costs import Costs
 from tflq.engine.jit import pieces
 from tflq.engine.microkernels import forms
 from tflq.engine.runtimes import processor
@@ -28,6 +29,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """So that a second run, of more tests or with more material, need not repeat the first."""
     parser.addoption("--record-passed", metavar="FILE", help="Write the names of the tests that passed.")
     parser.addoption("--without-passed", metavar="FILE", help="Leave out the tests that FILE names.")
+    parser.addoption("--costs", metavar="FILE", help="Write the processor time of every test.")
+    parser.addoption("--budget", action="store_true", help="Fail if the tests cost more than tests/budget.json.")
 
 
 def pytest_report_header() -> str:
@@ -72,7 +75,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let Ctrl-C reach the commands that tests start, in the background too, where shells have it ignored."""
+    """Measure costs if asked; let Ctrl-C reach the commands that tests start, where shells have it ignored."""
+    file, budget = config.getoption("--costs"), config.getoption("--budget")
+    if file is not None or budget:
+        config.pluginmanager.register(Costs(file, config.rootpath / "tests" / "budget.json" if budget else None))
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
