@@ -28,7 +28,7 @@ from tflq.engine.kernels.exactness import close
 from tflq.engine.kernels.families.activation import clamp_in_place
 from tflq.engine.kernels.families.contraction import accumulator_16x8, bias_of
 from tflq.engine.kernels.families.legacy_scales import one_scale
-from tflq.engine.kernels.families.matrix_vector import Scaling, by_type, gemmlowp, ruy
+from tflq.engine.kernels.families.matrix_vector import Scaling, by_type, gemmlowp, ruy, scalar_gemmlowp
 from tflq.engine.kernels.families.ordered_products import OrderedProduct
 from tflq.engine.kernels.families.unclaimed import beside_dense, unclaimed_floats
 from tflq.engine.kernels.families.vector_blocks import Prepare
@@ -227,6 +227,7 @@ KERNELS = (
     *valid(opt("litert-1.0", cpu="arm64"), *byte_rows(ruy), _HYBRID),
     *valid(ref("litert-1.0", cpu="arm64"), _HYBRID),
     *valid(opt(until="tflite-2.14"), *float_rows(partial(eigen.product, dot=eigen.coefficients))),
+    *valid(opt(until="tflite-2.14", cpu="x86-64"), *by_type((), byte_rows(scalar_gemmlowp))),
     *valid(opt(until="tflite-2.14", cpu="arm64"), *byte_rows(gemmlowp)),
     *valid(
         tflite(until="tflite-2.14", cpu="arm64"),

@@ -77,7 +77,9 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     x, w = node.input(0), node.input(1)
     if w.type == TensorType.INT4:
         check_sums(node)
-    return rescaled(node, prepare_quantized(with_fitting_bias(node), arithmetic), gemm(arithmetic, x), x, w, w.shape[0])
+    return rescaled(
+        node, prepare_quantized(with_fitting_bias(node), arithmetic), gemm(arithmetic, x, w), x, w, w.shape[0]
+    )
 
 
 def check_sums(node: Node) -> None:
