@@ -80,8 +80,8 @@ def convolution(arithmetic: Arithmetic, x: Operand, w: Operand, *, is_by_channel
 def with_fitting_bias(node: Node, x: int = 0, w: int = 1, bias: int = 2) -> Node:
     """Return the node with the bias's scale that goes with one scale of the weights: XNNPACK compares none."""
     operand, scale = node.optional(bias), np.float32(node.input(x).scale) * np.float32(node.input(w).scale)
-    if operand is None or operand.quantization is None or len(operand.quantization.scale) != 1 or not scale:
+    if operand is None or operand.quantization is None or not len(operand.quantization.scale) or not scale:
         return node
-    fitting = replace(operand.quantization, scale=np.array([scale], np.float32))
+    fitting = replace(operand.quantization, scale=np.array([scale], np.float32), zero_point=np.zeros(1, np.int64))
     inputs = tuple(replace(operand, quantization=fitting) if one is operand else one for one in node.inputs)
     return replace(node, inputs=inputs)

@@ -42,7 +42,7 @@ from tflq.engine.kernels.fully_connected.dense import (
     units_last,
 )
 from tflq.engine.kernels.fully_connected.hybrid import prepare_with
-from tflq.engine.kernels.fully_connected.reference import flat
+from tflq.engine.kernels.fully_connected.reference import flat, four_bits
 from tflq.engine.kernels.fully_connected.shapes import output_shape
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import opt, ref, tflite
@@ -220,6 +220,7 @@ KERNELS = (
         Kernel("FULLY_CONNECTED", "float32 int4 float32? -> float32", refuse_packed_floats, (1, 14)),
         *float_rows(eigen.product),
     ),
+    *valid(opt("tflite-2.13", "litert-1.0"), four_bits(prepare)),
     *valid(
         opt(until="litert-1.0"),
         Kernel("FULLY_CONNECTED", "int16 int8 int32|int64? -> int16", flat(prepare_int16, by_channel=True), (1, 14)),
