@@ -15,9 +15,16 @@ from numpy.typing import NDArray
 
 from tflq.engine.kernels.families.contraction import Output
 from tflq.engine.numerics.block_tail import BlockTail
-from tflq.engine.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
+from tflq.engine.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, FloatRoundingWrapped, ShortHalfUp
 from tflq.engine.numerics.float_rounding import FloatRounding
-from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputStage, SingleRounding, WideRounding
+from tflq.engine.numerics.stages import (
+    DoubleRounding,
+    HalfUpTwice,
+    OutputStage,
+    SaturatedTwice,
+    SingleRounding,
+    WideRounding,
+)
 from tflq.engine.numerics.unscaled import Unscaled
 from tflq.typing import Array
 
@@ -56,7 +63,7 @@ def never_falls(output: Output, low: Ints, high: Ints) -> bool:
     if not is_wide and not all(_fits(e) for e in (low, high, *ends)):
         return False
     largest = np.maximum(np.abs(ends[0]), np.abs(ends[1]))
-    return _rises(output.pipeline.stage, largest, abs(int(output.pipeline.zero_point)))
+    return _rises(output.pipeline.stage, largest, int(output.pipeline.zero_point))
 
 
 def _fits(values: Ints) -> bool:
@@ -75,7 +82,7 @@ def _scale(stage: Any, largest: Ints, zero_point: int) -> bool:
     """Return whether the multiplier is not negative, and scaled values and the zero point stay well inside int32."""
     real = np.broadcast_to(stage.real, largest.shape)
     with np.errstate(all="ignore"):
-        return bool(np.all(real >= 0) and np.all(largest * real * _SLACK + zero_point + 4 < _INT32))
+        return bool(np.all(real >= 0) and np.all(largest * real * _SLACK + abs(zero_point) + 4 < _INT32))
 
 
 def _fix(stage: Any, largest: Ints, zero_point: int) -> bool:
@@ -100,6 +107,11 @@ def _saturating(stage: Any, largest: Ints, zero_point: int) -> bool:
     return bool(np.all(stage.real >= 0) and np.all(np.isfinite(stage.real)))
 
 
+def _wrapped(stage: Any, largest: Ints, zero_point: int) -> bool:
+    """Return whether the stage, which wraps below int32 if the zero point is negative, is monotone."""
+    return _saturating(stage, largest, zero_point) if zero_point >= 0 else _scale(stage, largest, zero_point)
+
+
 def _below_256(stage: Any, largest: Ints, zero_point: int) -> bool:
     return _saturating(stage, largest, zero_point) and bool(np.all(stage.real < 256))
 
@@ -111,10 +123,12 @@ def _inside_int32(stage: Any, largest: Ints, zero_point: int) -> bool:
 _RULES: dict[type, Callable[[Any, Ints, int], bool]] = {
     DoubleRounding: _fix,
     HalfUpTwice: _fix,
+    SaturatedTwice: _fix,
     SingleRounding: _fix,
     WideRounding: _wide,
     FloatRounding: _scale,
     FloatRoundingEven: _saturating,
+    FloatRoundingWrapped: _wrapped,
     ExactHalfUp: _below_256,
     ShortHalfUp: _below_256,
     Unscaled: _inside_int32,

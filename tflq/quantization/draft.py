@@ -56,7 +56,7 @@ class Draft:
 
     def copied(self, buffer: int) -> int:
         """Return the number that a buffer of the model has in this draft."""
-        return self.buffer(self._model.buffers[buffer].data)
+        return self.buffer(self._model.buffers[buffer].data if buffer else None)
 
     def append(self, operator: Operator, code: OperatorCode, origin: int) -> None:
         """Add an operator with this code."""

@@ -80,7 +80,7 @@ def narrowed(made: Model, host: Model, names: Sequence[str]) -> Narrow:
         ModelError: A state is not integer.
     """
     graph, count, shift = view(made), len(names), len(host.operator_codes)
-    tensors = [replace(t, buffer=t.buffer + len(host.buffers)) for t in graph.tensors]
+    tensors = [replace(t, buffer=t.buffer and t.buffer + len(host.buffers)) for t in graph.tensors]
     body = [replace(o.record, opcode_index=o.record.opcode_index + shift) for o in graph.ops]
     narrow = Narrow(
         tensors,

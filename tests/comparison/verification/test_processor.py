@@ -59,3 +59,10 @@ def test_a_release_without_profile_is_compared_with_the_nearest_of_its_package(v
     assert profile.name == "tflite-2.12-xnnpack"
     assert version in note
     assert "no profile" in note
+
+
+@pytest.mark.parametrize(("delegated", "expected"), [([0], "tflite-2.14-opt"), ([1], "tflite-2.12-xnnpack")])
+def test_a_recording_without_delegated_operators_is_of_built_in_kernels(delegated: list[int], expected: str) -> None:
+    recorded = {"name": "tflite-runtime-xnnpack", "package": "tflite-runtime", "version": "2.14.0", "platform": ""}
+    profile, note = counterpart({**recorded, "delegated": delegated})
+    assert (profile.name, bool(note)) == (expected, delegated == [1])

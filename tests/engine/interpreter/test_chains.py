@@ -115,3 +115,22 @@ def test_proofs_know_squares_and_leave_chains_open() -> None:
 def _equal(model: bytes) -> bool:
     x = every_code("uint8")
     return bool((run(model, [x], "litert-xnnpack")[0] == run(model, [x], "litert-ref")[0]).all())
+
+
+@pytest.mark.parametrize("activation", [3, 4])
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+def test_an_activation_that_xnnpack_lacks_ends_a_chain(kind: str, activation: int) -> None:
+    """ADD of a constant with TANH or SIGN_BIT is left to the interpreter, so that the square behind it is one."""
+    for seed in range(12):
+        rng = np.random.default_rng([4, seed])
+        scale = float(np.float32(10 ** rng.uniform(-2, -0.5)))
+        inner = scale * float(2 ** rng.uniform(-1, 1))
+        x = codes(kind, scale, rng)
+        constant = T(kind, (1, 1), x.scale, x.zero_point, value=np.full((1, 1), 3, kind))
+        tensors = [x, constant, codes(kind, inner, rng), codes(kind, squaring_scale(rng, inner), rng)]
+        ops = [
+            Op("ADD", [0, 1], [2], ("AddOptions", {"fused_activation_function": activation})),
+            Op("MUL", [2, 2], [3], ("MulOptions", {"fused_activation_function": 0})),
+        ]
+        model, values = build(Graph(tensors, [0], [3], ops)), every_code(kind)
+        assert_same(run(model, [values], "litert-xnnpack"), litert(model, [values], "BUILTIN"), "square")

@@ -10,8 +10,10 @@ import pytest
 from support.graphs import Graph, Op, build
 from support.single_op import Array, T
 from tflq.engine.api.interpreter import Interpreter
+from tflq.engine.interpreter import make_plan
 from tflq.engine.interpreter.unpacking import readers_left, unpack_tensors
 from tflq.engine.profiles import by_name
+from tflq.errors import UnsupportedError
 from tflq.model.flatbuf import read
 from tflq.model.ir import view
 
@@ -95,3 +97,21 @@ def test_readers_left_are_those_of_two_widths() -> None:
     assert readers_left(graph, by_name("litert-2.1-xnnpack")) == {2}
     assert not readers_left(graph, by_name("litert-2.2-xnnpack"))
     assert not readers_left(graph, by_name("litert-ref"))
+
+
+@pytest.mark.parametrize("kind", ["float16", "int8"])
+def test_an_output_that_nothing_reads_cannot_be_set_up(kind: str) -> None:
+    """LiteRT 1.0 to 2.3: failed to setup XNNPACK runtime; from 2.2 on, an int8 output is just not written."""
+    scale = 0.5 if kind == "int8" else None
+    tensors = [T(kind, (2,), scale, value=np.ones(2, kind)), T("float32", (2,)), T("float32", (2,))]
+    ops = [Op("DEQUANTIZE", [0], [1], version=3), Op("RELU", [2], [2 + 1])]
+    model = read(build(Graph([*tensors, T("float32", (2,))], [2], [3, 1], ops)))
+    plan = make_plan(model, by_name("litert-opt"))
+    assert plan.promises[1].word == "exact"
+    with pytest.raises(UnsupportedError, match="no operator reads"):
+        make_plan(model, by_name("litert-2.1-xnnpack"))
+    if kind == "int8":
+        assert "never writes" in make_plan(model, by_name("litert-xnnpack")).promises[1].reason
+    else:
+        with pytest.raises(UnsupportedError, match="no operator reads"):
+            make_plan(model, by_name("litert-xnnpack"))

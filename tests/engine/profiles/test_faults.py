@@ -18,7 +18,7 @@ from tflq.engine.interpreter import make_plan
 from tflq.engine.kernels.notes import Fault
 from tflq.engine.profiles import PROFILES
 from tflq.engine.profiles.faults import Known, known_faults
-from tflq.errors import TflqError
+from tflq.errors import TflqError, UndefinedResultError
 from tflq.model.ir import TensorType
 
 FIXED = [k.fault for k in known_faults() if "litert-ref" in k.profiles and "spec" not in k.profiles]
@@ -118,3 +118,43 @@ def test_spec_differs_from_recorded_outputs_on_mended_rows_only() -> None:
                 differing |= {step.op for step in make_plan(tflq.load(model), SPEC).steps}
     assert differing == {"SUM"}
     assert differing <= {fault.op for fault in FIXED}
+
+
+def provoked(op: str) -> tuple[bytes, list[np.ndarray], np.ndarray]:
+    """A model that a fault of `op` spoils, its inputs, and the result without the fault."""
+    if op == "REVERSE_V2":
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        axes = T("int32", (2,), value=np.array([0, 1], np.int32))
+        return build(op, [T("float32", x.shape), axes], [T("float32", x.shape)]), [x], x[::-1, ::-1]
+    if op == "MUL":
+        x = np.full((1, 64), 127, np.int8)
+        operands = [T("int8", x.shape, 1.0, -128)] * 2
+        return build(op, operands, [T("int8", x.shape, 1.0, 127)], ("MulOptions", {}), 2), [x, x], x
+    x, y = np.ones((2, 3, 4), np.int8), np.ones((1, 3, 5), np.int8)
+    operands, options = [T("int8", x.shape, 1.0), T("int8", y.shape, 1.0)], ("BatchMatMulOptions", {"adj_x": True})
+    return build(op, operands, [T("int8", (2, 4, 5), 1.0)], options, 2), [x, y], np.full((2, 4, 5), 3, np.int8)
+
+
+PROVOKED = (("REVERSE_V2", "only the first"), ("MUL", "wraps"), ("BATCH_MATMUL", "folded"))
+
+
+@pytest.mark.parametrize(("op", "words"), PROVOKED)
+def test_a_fault_is_listed_for_every_profile_that_has_it(op: str, words: str) -> None:
+    model, inputs, right = provoked(op)
+    spoiled = set()
+    for name in PROFILES:
+        interpreter = tflq.Interpreter(model_content=model, profile=name)
+        try:
+            interpreter.allocate_tensors()
+        except UndefinedResultError:
+            spoiled.add(name)
+        except TflqError:
+            continue
+        else:
+            for detail, value in zip(interpreter.get_input_details(), inputs, strict=True):
+                interpreter.set_tensor(detail["index"], value)
+            interpreter.invoke()
+            if not np.array_equal(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]), right):
+                spoiled.add(name)
+    (known,) = (known for known in known_faults() if known.fault.op == op and words in known.fault.symptom)
+    assert spoiled == set(known.profiles)

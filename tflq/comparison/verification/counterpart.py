@@ -26,9 +26,11 @@ def counterpart(runtime: Description | Mapping[str, object]) -> tuple[Profile, s
     """Return the profile of a runtime, and a note that names the compared profile if its release has none.
 
     `runtime` is the description of a run, or that in a golden file. The profile is that of the processor's vector
-    extension if there is one.
+    extension if there is one. Where XNNPACK was given no operator, the built-in kernels ran.
     """
     name, package, version, machine, vectors = _facts(runtime)
+    if name.endswith("-xnnpack") and _took_nothing(runtime):
+        name = name.removesuffix("xnnpack") + "opt"
     resolver = name.rpartition("-")[2]
     release = ".".join(version.split(".")[:2])
     exact = f"{_FAMILIES.get(package, package)}-{release}-{resolver}"
@@ -75,6 +77,12 @@ def _facts(runtime: Description | Mapping[str, object]) -> tuple[str, str, str, 
     keys = ("name", "package", "version", "platform", "vectors")
     name, package, version, platform, vectors = (str(runtime.get(key) or "") for key in keys)
     return name, package, version, platform.lower(), vectors
+
+
+def _took_nothing(runtime: Description | Mapping[str, object]) -> bool:
+    """Return whether the delegate is recorded to have taken no partition of any model."""
+    counts = runtime.get("delegated") if isinstance(runtime, Mapping) else runtime.delegated
+    return isinstance(counts, (list, tuple)) and len(counts) > 0 and not any(counts)
 
 
 def _known(name: str) -> Profile | None:

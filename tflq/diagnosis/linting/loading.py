@@ -6,12 +6,11 @@ SetTensorParametersReadOnly.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from tflq.diagnosis.linting.findings import Breach, Level, Rule
 from tflq.diagnosis.linting.site import Site
-from tflq.model.ir import STORED_BITS, TensorType
+from tflq.model.ir.constants import surplus
 
 
 def scale_count(site: Site) -> Iterator[Breach]:
@@ -29,14 +28,12 @@ def scale_count(site: Site) -> Iterator[Breach]:
 
 
 def buffer_size(site: Site) -> Iterator[Breach]:
-    """Yield constants with fewer bytes in the file than their shape and type need. An empty buffer is no constant."""
+    """Yield tensors whose buffer in the file has fewer bytes than their shape and type need."""
     for tensor in site.operands():
-        spec, data = site.spec(tensor), site.graph.data(tensor)
-        if spec is None or data is None or not data.size or spec.sparsity is not None or spec.type not in STORED_BITS:
-            continue
-        needed = -(-math.prod(spec.shape) * STORED_BITS[TensorType(spec.type)] // 8)
-        if data.size < needed:
-            yield Breach(tensor, f"{needed} bytes", f"{data.size}")
+        spec = site.spec(tensor)
+        data = None if spec is None else site.model.buffers[spec.buffer].data
+        if spec is not None and data is not None and (more := surplus(site.model, spec)) < 0:
+            yield Breach(tensor, f"{data.size - more} bytes", f"{data.size}")
 
 
 RULES = (

@@ -10,8 +10,8 @@ from tflq.engine.kernels.kernel import SCALES_ELSEWHERE
 from tflq.engine.kernels.validity import SPEC, tflite
 from tflq.engine.profiles import Profile
 from tflq.errors import UnsupportedError
-from tflq.model.ir import GraphView, TensorSpec
-from tflq.model.ir.constants import is_longer
+from tflq.model.ir import GraphView, Model, TensorSpec
+from tflq.model.ir.constants import stored, surplus
 
 #: Releases that want a buffer to hold the bytes of its tensor and no more.
 _WHOLE_BUFFERS = tflite("tf-1.15", "tflite-2.14")
@@ -24,11 +24,17 @@ def check_loading(graph: GraphView, profile: Profile) -> None:
         return
     whole = _WHOLE_BUFFERS.holds(runtime)
     for spec in graph.tensors:
-        reason = _misfit(spec)
-        if not reason and whole and is_longer(graph.model, spec):
-            reason = "the buffer holds more bytes than the tensor"
+        reason = _misfit(spec) or _misfit_of_bytes(graph.model, spec, whole)
         if reason:
             raise UnsupportedError("tensor", reason=f"{spec.name!r}: {reason}", profile=profile.name)
+
+
+def _misfit_of_bytes(model: Model, spec: TensorSpec, whole: bool) -> str:
+    """Return why a tensor's buffer does not fit its elements. Constants with too few bytes are refused when read."""
+    more = surplus(model, spec)
+    if more < 0 and stored(model, spec) is None:
+        return f"its buffer has data of 0 bytes, not {-more}; only in buffer 0 this stands for no constant"
+    return "the buffer holds more bytes than the tensor" if whole and more > 0 else ""
 
 
 def _misfit(spec: TensorSpec) -> str:

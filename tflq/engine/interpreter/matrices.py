@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.engine.interpreter.unpacking import is_left
+from tflq.engine.kernels.delegation import does_take
 from tflq.engine.kernels.kernel import Kernel, Node, Operand
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.profiles import Profile
@@ -28,7 +29,7 @@ def matrices_of_codes(graph: GraphView, profile: Profile) -> dict[int, int]:
 
 def of_codes(node: Node, kernel: Kernel, codes: Operand) -> Node:
     """Return the node that reads codes; the node itself if the kernel leaves it to another."""
-    if not kernel.reads_codes or kernel.takes is None or not kernel.takes(node):
+    if not kernel.reads_codes or kernel.takes is None or not does_take(kernel, node):
         return node
     return replace(node, inputs=(node.inputs[0], codes), is_of_codes=True)
 

@@ -24,9 +24,10 @@ from tflq.engine.interpreter.plan import Plan, Step
 from tflq.engine.interpreter.program import Program, Surroundings
 from tflq.engine.interpreter.promises import promises_of
 from tflq.engine.interpreter.squares import of_squares, squared_tensors
-from tflq.engine.interpreter.unpacking import as_unpacked
+from tflq.engine.interpreter.unpacking import as_unpacked, unwritten_outputs
 from tflq.engine.kernels.compiled_for import refuse_compiled
 from tflq.engine.kernels.delegation import unpacks
+from tflq.engine.kernels.exactness import close
 from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, Shape
 from tflq.engine.kernels.table import find, nearest
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -34,6 +35,9 @@ from tflq.engine.profiles import Profile
 from tflq.errors import TflqError, UnsupportedError
 from tflq.model.ir import CARRIER, GraphView, Model, OperatorView, TensorType, view
 from tflq.model.ir.structure import check_graph
+
+#: The promise for outputs that no run writes.
+_UNWRITTEN = close("XNNPACK never writes it: the runtime's output is uninitialized memory")
 
 
 def make_plan(
@@ -67,11 +71,11 @@ def make_plan(
     check_order(graph, operands)
     folding = Folding(graph, operands)
     try:
-        return _plan(graph, program, operands, shapes, makers, folding)
+        return _plan(graph, program, operands, shapes, makers, folding, is_part)
     except TflqError:
         if not folding.early:
             raise
-    return _plan(graph, program, operands, shapes, makers, Folding(graph, operands, is_off=True))
+    return _plan(graph, program, operands, shapes, makers, Folding(graph, operands, is_off=True), is_part)
 
 
 def _plan(
@@ -81,6 +85,7 @@ def _plan(
     shapes: Mapping[int, Shape | None],
     makers: Mapping[int, int],
     folding: Folding,
+    is_part: bool,
 ) -> Plan:
     """Return the plan of a graph with these operands, some of whose shapes follow from values that `folding` finds."""
     profile, limits, operands = program.profile, program.limits, list(given)
@@ -113,6 +118,7 @@ def _plan(
                 estimate.make(step, operands[tensor])
         estimate.finish(step)
     variables = tuple(o.index for o in operands if o.is_variable)
+    unwritten = () if is_part else unwritten_outputs(graph, profile)
     return Plan(
         model=program.model,
         graph=graph,
@@ -126,7 +132,7 @@ def _plan(
         makers=makers,
         kept=keep_results(graph),
         folding=folding,
-        promises=promises_of(steps, variables),
+        promises={**promises_of(steps, variables), **dict.fromkeys(unwritten, _UNWRITTEN)},
         limits=limits,
         peak_memory=estimate.peak_memory,
         kept_memory=estimate.kept_memory,

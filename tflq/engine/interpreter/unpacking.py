@@ -16,13 +16,15 @@ from tflq.engine.kernels.delegation import UNPACKING, VISITED, is_taken, unpacks
 from tflq.engine.kernels.kernel import Node, Operand
 from tflq.engine.kernels.validity import XNNPACK, xnnpack
 from tflq.engine.profiles import Profile
-from tflq.errors import TflqError
+from tflq.errors import TflqError, UnsupportedError
 from tflq.model.ir import GraphView, OperatorView, TensorType
 
 #: Operators whose filters and biases may stay float16. Source: LiteRT 2.1 Delegate::PrepareOpsToDelegate.
 _KEEPING = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"))
 #: Releases that let them.
 _KEPT = xnnpack("litert-1.4")
+#: Releases that cannot be set up with an unpacked output of any type that nothing reads; later ones only of float16.
+_UNREAD = xnnpack(until="litert-2.1")
 
 
 def constant_results(graph: GraphView) -> frozenset[int]:
@@ -56,6 +58,22 @@ def unpack_tensors(graph: GraphView, profile: Profile) -> frozenset[int]:
     operands: dict[int, Operand] = {}
     unpacked = unpackable_tensors(graph, profile, operands)
     return frozenset(t for t in unpacked if not any(_runs(graph, op, operands, profile) for op in graph.readers(t)))
+
+
+def unwritten_outputs(graph: GraphView, profile: Profile) -> frozenset[int]:
+    """Return the graph's outputs that no run writes under a profile.
+
+    Raises:
+        UnsupportedError: One of them is not read, either, so that XNNPACK cannot be set up. Source: LiteRT 1.0 to 2.3.
+    """
+    outputs = unpack_tensors(graph, profile) & {*graph.outputs}
+    for tensor in sorted(outputs):
+        maker = graph.maker(tensor)
+        is_half = maker is not None and graph.tensors[maker.inputs[0]].type == TensorType.FLOAT16
+        if maker is not None and not graph.readers(tensor) and (is_half or _UNREAD.holds(profile.runtime)):
+            reason = "XNNPACK cannot be set up where an output unpacks a constant that no operator reads"
+            raise UnsupportedError(maker.name, reason=reason, profile=profile.name, index=maker.index)
+    return outputs
 
 
 def readers_left(graph: GraphView, profile: Profile) -> frozenset[int]:

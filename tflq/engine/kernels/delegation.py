@@ -56,8 +56,7 @@ def over(row: Kernel, base: KernelTable) -> Kernel:
     session = any(other.session for other in beneath if other.signature == row.signature)
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
-        static = all(node.input(position).is_constant for position in row.shape_operands)
-        taken = row.takes is None or (static and has_activation(node) and row.takes(node))
+        taken = does_take(row, node)
         chosen = row if taken else row_of(node, beneath, row.sparse)
         if taken and row.takes is not None:
             check_definable(node, (*filter(None, node.inputs), *node.outputs))
@@ -183,9 +182,15 @@ def is_taken(node: Node, rows: Rows) -> bool | None:
     types = [None if operand is None else operand.type for operand in node.inputs]
     own = (row for row in rows if row.takes is not None)
     row = next((row for row in own if row.accepts(node.version, types, [o.type for o in node.outputs])), None)
-    if row is None or row.takes is None:
-        return None
-    return all(node.input(position).is_constant for position in row.shape_operands) and row.takes(node)
+    return None if row is None else does_take(row, node)
+
+
+def does_take(row: Kernel, node: Node) -> bool:
+    """Return whether XNNPACK takes a node by a row that accepts its types; a row without a rule takes all."""
+    if row.takes is None:
+        return True
+    static = all(node.input(position).is_constant for position in row.shape_operands)
+    return static and has_activation(node) and row.takes(node)
 
 
 def has_activation(node: Node) -> bool:

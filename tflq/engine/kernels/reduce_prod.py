@@ -8,7 +8,7 @@
 | y       | x without, or with 1 | as x                  | as x has any                             |
 
 Options: keep_dims. Over axes of size 1 alone, the optimized resolver copies quantized integers without any scaling; up
-to LiteRT 2.0 it reads memory that nothing has written, which is refused.
+to LiteRT 2.1 it reads memory that nothing has written, which is refused.
 Source: LiteRT 2.3, reduce.cc PrepareProd, GetQuantProdScaling, EvalQuantizedProd; reference/reduce.h
 QuantizedReduceProd; optimized/reduce.h QuantizedReduceProd, ReduceIsCopy. TensorFlow 2.14, optimized/reduce.h
 QuantizedReduceProd.
@@ -134,10 +134,10 @@ KERNELS = (
     *PLAIN[:3],
     *(Kernel("REDUCE_PROD", f"{t} int32 -> {t}", prepare_integer, (1, 2), AXES) for t in ("int8", "int16")),
     *valid(
-        opt("litert-2.1"), *(Kernel("REDUCE_PROD", f"{t} int32 -> {t}", prepare_copying, (1, 2), AXES) for t in TYPES)
+        opt("litert-2.2"), *(Kernel("REDUCE_PROD", f"{t} int32 -> {t}", prepare_copying, (1, 2), AXES) for t in TYPES)
     ),
     *valid(
-        opt(until="litert-2.0"),
+        opt(until="litert-2.1"),
         *(Kernel("REDUCE_PROD", f"{t} int32 -> {t}", prepare_multiplied, (1, 2), AXES) for t in TYPES),
     ),
 )
@@ -146,9 +146,9 @@ FAULTS = (
     Fault(
         "REDUCE_PROD",
         ("int8 int32 -> int8", "int16 int32 -> int16"),
-        "2.14, optimized kernels",
+        "2.14 to LiteRT 2.1, optimized kernels",
         "over axes of size 1 alone, temporary memory is read that was never written, stray addresses among it: refused",
         "optimized/reduce.h QuantizedReduceProd; ReduceIsCopy in later releases",
-        (opt("tflite-2.14", "tflite-2.14"),),
+        (opt("tflite-2.14", "litert-2.1"),),
     ),
 )

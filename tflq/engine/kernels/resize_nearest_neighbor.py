@@ -24,7 +24,6 @@ from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.operands import require_same_type
 from tflq.engine.kernels.validity import micro
 from tflq.engine.numerics.arithmetic import Arithmetic
-from tflq.engine.numerics.rounding import round_half_away
 from tflq.typing import Array
 
 
@@ -46,8 +45,8 @@ def nearest(size: int, new_size: int, align: bool, half: bool) -> Array:
     Rounding: half away from zero with align_corners, else down.
     """
     real = (np.arange(new_size, dtype=np.float32) + np.float32(0.5 if half else 0)) * ratio(size, new_size, align)
-    positions = [int(round_half_away(float(r))) for r in real] if align else np.floor(real).astype(np.int64)
-    positions = np.minimum(np.asarray(positions, np.int64), size - 1)
+    rounded = np.floor(real.astype(np.float64) + 0.5 if align else real)  # positions are not negative
+    positions = np.minimum(rounded.astype(np.int64), size - 1)
     return np.maximum(positions, 0) if half and size else positions
 
 

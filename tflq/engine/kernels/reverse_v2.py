@@ -64,9 +64,9 @@ FAULTS = (
     Fault(
         "REVERSE_V2",
         ("float32 int32 -> float32", "uint8 int32 -> uint8", "int8 int32 -> int8", "int16 int32 -> int16"),
-        "2.14",
+        "up to 2.14",
         "of several axes only the first is turned around",
         "reverse.cc Eval",
-        (tflite("tflite-2.14", "tflite-2.14"),),
+        (tflite(until="tflite-2.14"),),
     ),
 )

@@ -16,7 +16,13 @@ import numpy as np
 from tflq.engine.jit.compiled import Int, Real
 from tflq.engine.numerics.block_tail import BlockTail
 from tflq.engine.numerics.fixedpoint import saturating_rounding_doubling_high_mul
-from tflq.engine.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp, saturate_int16
+from tflq.engine.numerics.float32_stages import (
+    ExactHalfUp,
+    FloatRoundingEven,
+    FloatRoundingWrapped,
+    ShortHalfUp,
+    saturate_int16,
+)
 from tflq.engine.numerics.float_rounding import FloatRounding
 from tflq.engine.numerics.multiplier import reduce_multiplier, rounding_twice
 from tflq.engine.numerics.rounding import (
@@ -26,7 +32,14 @@ from tflq.engine.numerics.rounding import (
     round_half_away,
     wrap_int32,
 )
-from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputStage, SingleRounding, WideRounding
+from tflq.engine.numerics.stages import (
+    DoubleRounding,
+    HalfUpTwice,
+    OutputStage,
+    SaturatedTwice,
+    SingleRounding,
+    WideRounding,
+)
 from tflq.engine.numerics.unscaled import Unscaled
 from tflq.typing import Array
 
@@ -165,6 +178,10 @@ def _float32(stage: FloatRoundingEven, largest: int) -> Scaling | None:
     return Scaling((FLOAT32_HALF_EVEN,), (real,)) if np.all(np.isfinite(real)) else None
 
 
+def _float32_wrapped(stage: FloatRoundingWrapped, largest: int) -> Scaling | None:
+    return _float32(stage, largest) if largest * float(np.abs(stage.real).max()) < LIMIT else None
+
+
 def _unscale(stage: Unscaled, largest: int) -> Scaling | None:
     return Scaling((), ())
 
@@ -188,12 +205,14 @@ def _int32(*values: Array) -> tuple[Array, ...]:
 _SCALINGS: Mapping[type, Callable[[Any, int], Scaling | None]] = {
     DoubleRounding: _twice,
     HalfUpTwice: _twice,
+    SaturatedTwice: _twice,
     SingleRounding: _once,
     WideRounding: _wide,
     ExactHalfUp: _exact,
     ShortHalfUp: _short,
     FloatRounding: _float64,
     FloatRoundingEven: _float32,
+    FloatRoundingWrapped: _float32_wrapped,
     Unscaled: _unscale,
     BlockTail: _in_blocks,
 }

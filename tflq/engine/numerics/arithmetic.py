@@ -38,6 +38,9 @@ class Arithmetic:
     requantize_dense_wide: StageOf
     #: a * b + c of float32, where the source writes them in one expression
     multiply_add: MultiplyAdd = round_apart
+    #: the stages of XNNPACK's int8 matrix products, with weights of 8 and of 4 bits
+    xnnpack_int8_gemm: StageOf = FloatRoundingEven.of
+    xnnpack_int4_gemm: StageOf = FloatRoundingEven.of
     #: the stage of XNNPACK's uint8 matrix products
     xnnpack_uint8_gemm: StageOf = FloatRoundingEven.of
     #: the stage of XNNPACK's products and uint8 depthwise convolutions

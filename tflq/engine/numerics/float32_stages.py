@@ -1,7 +1,7 @@
 """Output stages with float32 multipliers: XNNPACK's ways to scale 8-bit results.
 
-All of them clamp what they scaled: none wraps. Constants of a channel repeat over a period, as in
-tflq/engine/numerics/stages.py.
+All of them clamp what they scaled, and only FloatRoundingWrapped wraps. Constants of a channel repeat over a period,
+as in tflq/engine/numerics/stages.py.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from tflq.typing import Array
 
 _INT32 = np.dtype(np.int32)
 _NO_BIAS = np.zeros(1024, np.int32)
+
+#: What the conversion to int32 gives for all that is not above it, and what that wraps to as int8.
+LEAST_INT32, HIGHEST_INT8 = -(2.0**31), 127
 
 #: A right shift by this many bits rounds every product of an int32 and 24 bits to 0.
 _ALL_BITS = 62
@@ -78,8 +81,10 @@ def _per_channel(values: Array, channels: int) -> Array:
 
 @in_pieces(4, accumulator="rc", out="rc", step="bias")
 @compiled
-def _even_rows(accumulator: Array, out: Array, bias: Array, real: Array, zero_point: Int, low: Int, high: Int) -> None:
-    """Scale rows as FloatRoundingEven does.
+def _even_rows(
+    accumulator: Array, out: Array, bias: Array, real: Array, wrapping: Array, zero_point: Int, low: Int, high: Int
+) -> None:
+    """Scale rows as FloatRoundingEven does, and as FloatRoundingWrapped, whose values up to `wrapping` wrap.
 
     The caller guarantees: `out` has the shape of `accumulator`; the constants have the same length, and `bias` that
     length at least.
@@ -93,7 +98,8 @@ def _even_rows(accumulator: Array, out: Array, bias: Array, real: Array, zero_po
             for k in range(source.size):
                 total = np.int32(wrap_int32(np.int64(np.int32(source[k])) + np.int64(bias[k])))
                 scaled = np.float32(np.float32(total) * real[k])
-                codes[k] = np.int32(np.rint(min(max(scaled, lowest), highest))) + offset
+                code = np.int32(np.rint(min(max(scaled, lowest), highest))) + offset
+                codes[k] = HIGHEST_INT8 if offset < 0 and scaled <= wrapping[k] else code
 
 
 @in_pieces(4, accumulator="rc", out="rc", step="bias")
@@ -164,8 +170,23 @@ class FloatRoundingEven(_Float32Scaled):
 
     @classmethod
     def constants(cls, factors: Array) -> tuple[Array, ...]:
-        """Return the multipliers, float32."""
-        return (factors,)
+        """Return the multipliers, float32, and the scaled values that wrap: none."""
+        return factors, np.full_like(factors, np.nan)
+
+
+class FloatRoundingWrapped(FloatRoundingEven):
+    """As FloatRoundingEven, but what lies below int32 becomes its lowest value, which a negative zero point wraps.
+
+    The result is then the highest int8, whatever the activation's limits are. Source: XNNPACK's qs8-qc8w-gemm and
+    qs8-qc8w-igemm for AVX-512 and AVX-VNNI, qs8-qc4w-gemm for all of x86: cvtps_epi32, then add_epi32.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def constants(cls, factors: Array) -> tuple[Array, ...]:
+        """Return the multipliers and the scaled values that wrap, float32."""
+        return factors, np.full_like(factors, LEAST_INT32)
 
 
 class ExactHalfUp(_Float32Scaled):

@@ -18,6 +18,10 @@ from tflq.typing import Array
 Reals = NDArray[np.float64]
 Ints32 = NDArray[np.int32]
 
+#: How shifts to the left end that leave int32; the first means that there are none.
+NO_SHIFT, WRAPS, SATURATES = 0, 1, 2
+LOWEST_INT32, HIGHEST_INT32 = np.int64(-(2**31)), np.int64(2**31 - 1)
+
 
 @in_pieces(4, accumulator="rc", out="rc", step="bias")
 @compiled
@@ -33,7 +37,7 @@ def double_rounding_rows(
     zero_point: Int,
     low: Int,
     high: Int,
-    shifts_left: bool,
+    shifts_left: Int,
     is_short: bool,
 ) -> None:
     """Scale as DoubleRounding does: two roundings, done with one shift.
@@ -50,8 +54,10 @@ def double_rounding_rows(
             for k in range(source.size):
                 value = np.int64(np.int32(source[k])) if is_short else np.int64(source[k])
                 total = wrap_int32(value + np.int64(bias[k]))
-                if shifts_left:
+                if shifts_left == WRAPS:
                     total = wrap_int32(total << left[k])
+                elif shifts_left:
+                    total = clamp(total << left[k], LOWEST_INT32, HIGHEST_INT32)
                 scaled = round_twice(total * np.int64(mantissa[k]), offset[k], below[k], right[k])
                 codes[k] = clamp(np.int32(wrap_int32(scaled + zero_point)), lowest, highest)
 

@@ -22,7 +22,14 @@ from tflq.engine.numerics.multiplier import (
     round_twice,
     rounding_twice,
 )
-from tflq.engine.numerics.stage_loops import double_rounding_rows, single_rounding_rows, wide_rows
+from tflq.engine.numerics.stage_loops import (
+    NO_SHIFT,
+    SATURATES,
+    WRAPS,
+    double_rounding_rows,
+    single_rounding_rows,
+    wide_rows,
+)
 from tflq.typing import Array
 
 Reals = NDArray[np.float64]
@@ -117,9 +124,10 @@ class _FixedPoint:
     mantissa: Ints32
     shift: Ints32
     period: tuple[Array, ...] = field(repr=False)  # the loop's constants, repeated
-    shifts_left: bool = field(repr=False)  # whether any shift is > 0
+    shifts_left: int = field(repr=False)  # NO_SHIFT if no shift is > 0
 
     loop: ClassVar[Compiled[..., None]]
+    shifting: ClassVar[int] = WRAPS  # how shifts to the left end
 
     @staticmethod
     def quantize(real: Reals) -> tuple[Ints32, Ints32]:
@@ -142,7 +150,7 @@ class _FixedPoint:
     @classmethod
     def _made(cls, real: Reals, mantissa: Ints32, shift: Ints32) -> _FixedPoint:
         period = tuple(map(repeat, cls.constants(mantissa, shift)))
-        return cls(real, mantissa, shift, period, bool((shift > 0).any()))
+        return cls(real, mantissa, shift, period, cls.shifting if (shift > 0).any() else NO_SHIFT)
 
     @classmethod
     def constants(cls, mantissa: Ints32, shift: Ints32) -> tuple[Array, ...]:
@@ -200,6 +208,13 @@ class DoubleRounding(_FixedPoint):
         """Return the arguments of `scale_twice` for a per-tensor stage."""
         mantissa, left, offset, below, right = (int(values[0]) for values in self.period)
         return mantissa, left, offset, below, right
+
+
+class SaturatedTwice(DoubleRounding):
+    """As DoubleRounding, but shifts to the left saturate. Source: gemmlowp fixedpoint.h ShiftLeft, without vectors."""
+
+    __slots__ = ()
+    shifting: ClassVar[int] = SATURATES
 
 
 def tabulate(stage: OutputStage, values: Array) -> Ints32:

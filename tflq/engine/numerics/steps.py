@@ -15,7 +15,15 @@ import numpy as np
 
 from tflq.engine.numerics.block_tail import BlockTail
 from tflq.engine.numerics.fixedpoint import saturating_rounding_doubling_high_mul
-from tflq.engine.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp, saturate_int16
+from tflq.engine.numerics.float32_stages import (
+    HIGHEST_INT8,
+    LEAST_INT32,
+    ExactHalfUp,
+    FloatRoundingEven,
+    FloatRoundingWrapped,
+    ShortHalfUp,
+    saturate_int16,
+)
 from tflq.engine.numerics.float_rounding import FloatRounding
 from tflq.engine.numerics.multiplier import reduce_multiplier
 from tflq.engine.numerics.rounding import (
@@ -26,7 +34,14 @@ from tflq.engine.numerics.rounding import (
     round_half_away,
     wrap_int32,
 )
-from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding, WideRounding
+from tflq.engine.numerics.stages import (
+    DoubleRounding,
+    HalfUpTwice,
+    OutputPipeline,
+    SaturatedTwice,
+    SingleRounding,
+    WideRounding,
+)
 from tflq.engine.numerics.unscaled import Unscaled
 
 #: Stages that clamp before they convert, so that an added zero point cannot wrap.
@@ -53,10 +68,12 @@ def pipeline_steps(pipeline: OutputPipeline, accumulator: int, bias: int | None 
     scaled, zero_point = int(steps[-1].value) if steps else total, int(pipeline.zero_point)
     moved = scaled + zero_point
     steps.append(Step("output zero point added", moved, f"{scaled} + {zero_point}"))
-    if not isinstance(pipeline.stage, _CLAMP_FIRST):
-        steps += _held(moved)
-        moved = wrap(moved)
-    return [*steps, clamp_step(moved, *pipeline.clamp)]
+    low, high = pipeline.clamp
+    if isinstance(pipeline.stage, FloatRoundingWrapped) and moved < LEAST_INT32:
+        high = HIGHEST_INT8
+    elif isinstance(pipeline.stage, _CLAMP_FIRST):
+        return [*steps, clamp_step(moved, low, high)]
+    return [*steps, *_held(moved), clamp_step(wrap(moved), low, high)]
 
 
 def clamp_step(value: int, low: int, high: int) -> Step:
@@ -83,6 +100,21 @@ def stage_steps(stage: Any, total: int, channel: int) -> list[Step]:
 def _(stage: DoubleRounding, total: int, channel: int) -> list[Step]:
     mantissa, shift = _of(stage.mantissa, channel), _of(stage.shift, channel)
     return [_multiplier(stage, channel), *double_rounding_steps(total, mantissa, shift)]
+
+
+@stage_steps.register
+def _(stage: SaturatedTwice, total: int, channel: int) -> list[Step]:
+    mantissa, shift = _of(stage.mantissa, channel), _of(stage.shift, channel)
+    left = max(shift, 0)
+    shifted = int(clamp(wrap(total) << left, -(2**31), 2**31 - 1))
+    saturated = [Step("shifted left, saturated", shifted, f"{wrap(total)} << {left}")] if left else []
+    return [_multiplier(stage, channel), *saturated, *double_rounding_steps(shifted, mantissa, min(shift, 0))]
+
+
+@stage_steps.register
+def _(stage: FloatRoundingWrapped, total: int, channel: int) -> list[Step]:
+    *steps, rounded = stage_steps.dispatch(FloatRoundingEven)(stage, total, channel)
+    return [*steps, Step(rounded.name, max(int(rounded.value), int(LEAST_INT32)), rounded.how)]
 
 
 @stage_steps.register

@@ -12,7 +12,7 @@ import numpy as np
 from tflq.engine.numerics.arithmetic import STAGES, Arithmetic, below_zero, exact_real, prepared_real
 from tflq.engine.numerics.block_products import sum_by_block, sum_in_four_lanes
 from tflq.engine.numerics.dynamic_range_float32 import rescale_apart, rescale_fused
-from tflq.engine.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
+from tflq.engine.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, FloatRoundingWrapped, ShortHalfUp
 from tflq.engine.numerics.float_rounding import FloatRounding
 from tflq.engine.numerics.multiply_add import fuse, round_apart
 from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, SingleRounding, WideRounding
@@ -28,6 +28,7 @@ _STAGES: Mapping[str, Any] = {
     "float64": FloatRounding.of,
     "float64-wide": FloatRounding.of_wide,
     "float32-even": FloatRoundingEven.of,
+    "float32-even-wrapped": FloatRoundingWrapped.of,
     "exact-half-up": ExactHalfUp.of,
     "short-half-up": ShortHalfUp.of,
 }

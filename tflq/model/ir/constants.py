@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.errors import ModelError, UnsupportedError
 from tflq.model.ir.model import Model, Subgraph, TensorSpec
@@ -14,12 +15,25 @@ from tflq.model.ir.types import CARRIER, STORED_BITS, TensorType
 from tflq.typing import Array
 
 
-def is_longer(model: Model, spec: TensorSpec) -> bool:
-    """Return whether a dense constant's buffer holds more bytes than its elements."""
-    data, type_ = model.buffers[spec.buffer].data, spec.type
+def stored(model: Model, spec: TensorSpec) -> NDArray[np.uint8] | None:
+    """Return the bytes that the file stores for a tensor; None if it stores none, so that the tensor is no constant.
+
+    Buffer 0 is no constant, whatever it holds, and neither is an empty buffer of a tensor with elements.
+    Source: LiteRT 2.3 InterpreterBuilder::ParseTensors; tflite-micro micro_allocator.cc GetFlatbufferTensorBuffer.
+    """
+    data = model.buffers[spec.buffer].data if 0 < spec.buffer < len(model.buffers) else None
+    return data if data is not None and (data.size or math.prod(spec.shape) == 0) else None
+
+
+def surplus(model: Model, spec: TensorSpec) -> int:
+    """Return by how many bytes a dense tensor's buffer is longer than its elements; negative if it is shorter.
+
+    0 for buffers that LiteRT does not compare with the shape: absent ones, and those of sparse or other types.
+    """
+    data, type_ = model.buffers[spec.buffer].data if spec.buffer else None, spec.type
     if data is None or spec.sparsity is not None or not isinstance(type_, TensorType) or type_ not in STORED_BITS:
-        return False
-    return data.size > (math.prod(spec.shape) * STORED_BITS[type_] + 7) // 8
+        return 0
+    return data.size - (math.prod(spec.shape) * STORED_BITS[type_] + 7) // 8
 
 
 def constant_of(model: Model, spec: TensorSpec) -> Array | None:
@@ -28,8 +42,8 @@ def constant_of(model: Model, spec: TensorSpec) -> Array | None:
         raise ModelError("a dimension is negative", tensor=spec.name or "", got=list(spec.shape))
     if not 0 <= spec.buffer < len(model.buffers):
         raise ModelError("buffer index out of range", tensor=spec.name or "", got=spec.buffer)
-    data = model.buffers[spec.buffer].data
-    if data is None or (data.size == 0 and math.prod(spec.shape) != 0):
+    data = stored(model, spec)
+    if data is None:
         return None
     if not isinstance(spec.type, TensorType):
         raise UnsupportedError("constant", types=f"tensor type {spec.type}")

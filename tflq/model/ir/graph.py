@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import ModelError
-from tflq.model.ir.constants import constant_of
+from tflq.model.ir.constants import constant_of, stored
 from tflq.model.ir.model import Model, Operator, OperatorCode, Record, Subgraph, TensorSpec
 from tflq.typing import Array
 
@@ -136,9 +136,8 @@ class GraphView:
         return None if index == -1 else self.tensor(index)
 
     def data(self, tensor: int) -> NDArray[np.uint8] | None:
-        """Return the bytes that the file stores for a tensor; None if it stores none."""
-        buffers, number = self.model.buffers, self.tensor(tensor).buffer
-        return buffers[number].data if 0 <= number < len(buffers) else None
+        """Return the bytes that the file stores for a tensor; None if it is no constant."""
+        return stored(self.model, self.tensor(tensor))
 
     def zero_point(self, tensor: int) -> int:
         """Return the first zero point of a tensor, 0 if it has none."""

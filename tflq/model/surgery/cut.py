@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from tflq.errors import OptionError, UnknownNameError, UnsupportedError
 from tflq.model.ir import GraphView, Model, Operator, OperatorView, Subgraph, TensorSpec, TensorType, view, with_graph
+from tflq.model.ir.constants import stored
 from tflq.model.ir.signatures import reach
 
 Op = TypeVar("Op", Operator, OperatorView)
@@ -82,11 +83,14 @@ def operators_named(model: Model, words: Sequence[str]) -> frozenset[int]:
 
 
 def compact(model: Model) -> Model:
-    """Return the model without unused buffers, operator codes and, if no operator calls one, subgraphs."""
+    """Return the model without unused buffers, operator codes and, if no operator calls one, subgraphs.
+
+    Tensors that are no constants get buffer 0.
+    """
     graphs = model.subgraphs
     if reach(model, (0,)) == {0}:
         graphs = graphs[:1]
-    used_buffers = {0, *(t.buffer for g in graphs for t in g.tensors)}
+    used_buffers = {0, *(t.buffer for g in graphs for t in g.tensors if stored(model, t) is not None)}
     kept = [i for i in range(len(model.buffers)) if i in used_buffers]
     buffer = {old: new for new, old in enumerate(kept)}
     codes = sorted({o.opcode_index for g in graphs for o in g.operators})

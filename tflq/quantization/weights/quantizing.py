@@ -15,6 +15,7 @@ from tflq.engine.profiles import by_name
 from tflq.errors import ModelError, TflqError, UnknownNameError
 from tflq.model.flatbuf.writer import file_size
 from tflq.model.ir import Model, Subgraph, TensorType
+from tflq.model.ir.constants import stored
 from tflq.progress import Progress
 from tflq.quantization.judge.check import Check
 from tflq.quantization.recipe.stamp import stamped
@@ -204,7 +205,7 @@ def _stamp(model: Model, recipe: WeightRecipe) -> Model:
 
 def _without_names(model: Model, graph: Subgraph) -> Subgraph:
     """Return a subgraph whose constants have no names."""
-    constant = [model.buffers[tensor.buffer].data is not None for tensor in graph.tensors]
+    constant = [stored(model, tensor) is not None for tensor in graph.tensors]
     return replace(
         graph, tensors=tuple(replace(t, name=None) if c else t for t, c in zip(graph.tensors, constant, strict=True))
     )

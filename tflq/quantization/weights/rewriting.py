@@ -112,7 +112,7 @@ def compact(model: Model) -> Model:
 
     def placed(number: int) -> int:
         if number not in numbers:
-            data = model.buffers[number].data
+            data = model.buffers[number].data if number else None
             if data is None or not data.size:
                 numbers[number] = 0 if data is None else appended(model.buffers[number])
             else:

@@ -36,10 +36,10 @@ FAULTS = (
     Fault(
         "BATCH_MATMUL",
         ("int8 int8 -> int8", "int8 int8 -> int32"),
-        "2.14",
+        "up to LiteRT 2.0",
         "an adjoint x whose matrices share one y is folded into rows as if it were not adjoint: refused",
         "reference/batch_matmul.h BatchMatMul",
-        (when.tflite("tflite-2.14", "tflite-2.14"),),
+        (when.tflite(until="litert-1.4"), when.tflite(until="litert-2.0", resolvers=f"{when.REF} {when.OPT}")),
     ),
     Fault(
         "BATCH_MATMUL",

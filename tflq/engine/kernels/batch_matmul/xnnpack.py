@@ -51,32 +51,13 @@ def check_sizes(node: Node, *operands: Operand) -> None:
         node.check(min(operand.shape) > 0, "empty, which XNNPACK does not take", operand, got=operand.shape)
 
 
-def check_products(node: Node, x: Operand, real: np.float32) -> None:
-    """Refuse what leaves int32 when it is scaled: vector extensions differ in what becomes of it.
-
-    Source: XNNPACK's qs8 kernels of AVX2 and AVX-512, which clamp scaled sums from above only.
-    """
-    depth = x.shape[-2 if node.options["adj_x"] else -1]
-    largest = depth * LARGEST_PRODUCT * float(real)
-    if largest >= WRAPS:
-        raise UndefinedResultError(node.op, f"sums scaled by {float(real):g} leave int32")
-
-
-#: The largest magnitude of a product of two centred int8 codes, of which the second has zero point 0.
-LARGEST_PRODUCT = 255 * 128
-
-#: The first number beyond int32.
-WRAPS = 2.0**31
-
-
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare like the reference kernel; the scale is scale(x) * scale(y) / scale(out), each step in float32."""
     x, y, out = node.input(0), node.input(1), node.outputs[0]
     prepared = prepare_quantized(node, arithmetic)
     check_sizes(node, x, y)
     real = x.scale * y.scale / out.scale
-    check_products(node, x, real)
-    pipeline = replace(prepared.data.pipeline, stage=gemm(arithmetic, x)(real))
+    pipeline = replace(prepared.data.pipeline, stage=gemm(arithmetic, x, y)(real))
     return replace(prepared, data=replace(prepared.data, pipeline=pipeline))
 
 

@@ -26,7 +26,7 @@ from tflq.engine.kernels.conv_2d.reference import FloatData, channels_last, eval
 from tflq.engine.kernels.conv_2d.shapes import shapes
 from tflq.engine.kernels.families.activation import clamp_in_place
 from tflq.engine.kernels.families.hybrid import centre_images
-from tflq.engine.kernels.families.matrix_vector import Scaling, by_type, gemmlowp, ruy
+from tflq.engine.kernels.families.matrix_vector import Scaling, by_type, gemmlowp, ruy, scalar_gemmlowp
 from tflq.engine.kernels.families.ordered_products import OrderedProduct
 from tflq.engine.kernels.families.unclaimed import beside_dense, unclaimed_floats
 from tflq.engine.kernels.families.vector_blocks import Prepare, gemm, requantizing
@@ -165,5 +165,6 @@ KERNELS = (
         ),
     ),
     *valid(opt(until="tflite-2.14", cpu="arm64"), *rows(gemmlowp)),
+    *valid(opt(until="tflite-2.14", cpu="x86-64"), *by_type((), rows(scalar_gemmlowp))),
     *valid(opt(until="tflite-2.12", cpu="x86-64", vectors=True), *by_type(rows(ruy), rows(gemmlowp))),
 )

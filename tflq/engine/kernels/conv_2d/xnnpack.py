@@ -28,7 +28,7 @@ from tflq.engine.kernels.families.activation import clamp_in_place, float_range
 from tflq.engine.kernels.families.hybrid_sums import HybridSums
 from tflq.engine.kernels.families.negative_padding import unread
 from tflq.engine.kernels.families.operand_rows import Patches
-from tflq.engine.kernels.families.xnnpack_scaling import gemm, rescaled, with_fitting_bias
+from tflq.engine.kernels.families.xnnpack_scaling import convolution, rescaled, with_fitting_bias
 from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, promising, valid
 from tflq.engine.kernels.validity import xnnpack
@@ -59,7 +59,9 @@ def takes(node: Node) -> bool:
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare like the reference kernel, except for scaling and limits."""
     x, w = node.input(0), node.input(1)
-    return rescaled(node, prepare_quantized(with_fitting_bias(node), arithmetic), gemm(arithmetic, x), x, w, w.shape[0])
+    is_by_channel = w.shape[3] == 1 and w.shape[0] == x.shape[3]
+    stage = convolution(arithmetic, x, w, is_by_channel=is_by_channel, taps=w.shape[1] * w.shape[2])
+    return rescaled(node, prepare_quantized(with_fitting_bias(node), arithmetic), stage, x, w, w.shape[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,11 +23,11 @@ FAULTS = (
     ),
     Fault(
         "DEPTHWISE_CONV_2D",
-        ("float32 float32 float32? -> float32",),
-        "2.14 to 2.3, optimized kernels",
-        "an absent bias is copied from a null pointer: refused",
-        "optimized/depthwiseconv_float.h DepthwiseConvInitAccBuffer",
-        (when.tflite("tflite-2.14", resolvers=when.OPT),),
+        ("float32 float32 float32? -> float32", "uint8 uint8 int32? -> uint8", "int8 int8 int32? -> int8"),
+        "optimized kernels, and XNNPACK, which leaves such nodes to them",
+        "an absent bias is read through a null pointer, and the process dies: refused",
+        "optimized/depthwiseconv_float.h and depthwiseconv_uint8.h DepthwiseConvInitAccBuffer",
+        (when.opt(),),
     ),
     Fault(
         "DEPTHWISE_CONV_2D",

@@ -41,6 +41,24 @@ from tflq.typing import Array
 _CHANNELS = 8
 
 
+def check_bias(node: Node) -> None:
+    """Refuse an absent bias: the process dies. Source: DepthwiseConvInitAccBuffer of floats and codes."""
+    if node.optional(2) is None:
+        raise UndefinedResultError(node.op, "an absent bias is read through a null pointer")
+
+
+def biased(prepare: Prepare) -> Prepare:
+    """Return a prepare that refuses an absent bias, unless there is nothing to compute."""
+
+    def prepare_biased(node: Node, arithmetic: Arithmetic) -> Prepared:
+        prepared = prepare(node, arithmetic)
+        if 0 not in (prepared.shapes[0] or ()):
+            check_bias(node)
+        return prepared
+
+    return prepare_biased
+
+
 def prepare_uint8(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare the reference's operator with the scaling of the kernel that applies."""
     at, shape, times = shapes(node)
@@ -91,8 +109,7 @@ def held_by(vector: int) -> Prepare:
         data: FloatData = prepared.data
         if 0 in data.shape:
             return prepared
-        if len(node.inputs) < 3 or node.inputs[2] is None:
-            raise UndefinedResultError("DepthwiseConvInitAccBuffer", "an absent bias is read through a null pointer")
+        check_bias(node)
         if data.shape[3] > BUFFER:
             raise UndefinedResultError("DepthwiseConvImpl", f"{data.shape[3]} channels are more than its buffer holds")
         return Prepared(prepared.shapes, data, evaluate)
@@ -129,8 +146,7 @@ _HYBRID_CHANNELS = 4
 
 def prepare_hybrid(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare like the reference kernel; only the evaluation differs."""
-    if node.optional(2) is None:
-        raise UndefinedResultError("DepthwiseConvHybridPerChannel", "a bias is read that is not there")
+    check_bias(node)
     prepared = hybrid.prepare(node, arithmetic)
     return Prepared(prepared.shapes, prepared.data, eval_hybrid)
 
@@ -159,15 +175,23 @@ KERNELS = (
         Kernel(
             "DEPTHWISE_CONV_2D",
             "int8 int8|int4 int32? -> int8",
-            requantizing(prepare_quantized, eight_channels),
+            biased(requantizing(prepare_quantized, eight_channels)),
             (1, 6),
         ),
     ),
     *valid(
         opt(cpu="arm64", vectors=True),
-        Kernel("DEPTHWISE_CONV_2D", "uint8 uint8 int32? -> uint8", prepare_uint8, (1, 6)),
+        Kernel("DEPTHWISE_CONV_2D", "uint8 uint8 int32? -> uint8", biased(prepare_uint8), (1, 6)),
     ),
-    *valid(opt(), *unclaimed_floats(beside_dense(reference.ROWS))),
+    *valid(
+        opt(),
+        *(
+            replace(row, prepare=biased(row.prepare))
+            for row in reference.ROWS
+            if row.types in ("uint8 uint8 int32? -> uint8", "int8 int8|int4 int32? -> int8")
+        ),
+        *unclaimed_floats(beside_dense(reference.ROWS)),
+    ),
     *valid(
         opt("litert-1.0"),
         Kernel("DEPTHWISE_CONV_2D", "float32 float32 float32? -> float32", held_by(VECTOR), (1, 6)),

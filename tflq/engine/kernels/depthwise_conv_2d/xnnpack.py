@@ -16,7 +16,7 @@ from tflq.engine.kernels.delegation import (
 )
 from tflq.engine.kernels.depthwise_conv_2d.reference import prepare_quantized
 from tflq.engine.kernels.families.negative_padding import unread
-from tflq.engine.kernels.families.xnnpack_scaling import depthwise, rescaled, with_fitting_bias
+from tflq.engine.kernels.families.xnnpack_scaling import convolution, rescaled, with_fitting_bias
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -46,9 +46,9 @@ def takes(node: Node) -> bool:
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Prepare like the reference kernel, except for scaling and limits."""
     x, w = node.input(0), node.input(1)
-    return rescaled(
-        node, prepare_quantized(with_fitting_bias(node), arithmetic), depthwise(arithmetic, x), x, w, w.shape[3]
-    )
+    is_by_channel = w.shape[3] == x.shape[3]
+    stage = convolution(arithmetic, x, w, is_by_channel=is_by_channel, taps=w.shape[1] * w.shape[2])
+    return rescaled(node, prepare_quantized(with_fitting_bias(node), arithmetic), stage, x, w, w.shape[3])
 
 
 _ROWS = tuple(

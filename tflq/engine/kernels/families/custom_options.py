@@ -7,11 +7,15 @@ Source: FlexBuffers flexbuffers.h Map::operator[] (a binary search), Reference::
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import dataclass
 
 from flatbuffers import flexbuffers
 
 from tflq.engine.kernels.kernel import Node
+
+#: What the reader of FlexBuffers raises for bytes that are none.
+_MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError, RecursionError, struct.error)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +32,7 @@ class Options:
             return float(value.AsFloat) if value.IsFloat else _whole(value)
         except KeyError:
             return None
-        except Exception as error:
+        except _MALFORMED as error:
             self.node.refuse(f"custom option {name} is no number: {error or type(error).__name__}")
 
 
@@ -42,7 +46,7 @@ def options_of(node: Node) -> Options:
     """Return the node's options by name."""
     try:
         return Options(node, flexbuffers.GetRoot(node.custom_options).AsMap)
-    except Exception as error:
+    except _MALFORMED as error:
         node.refuse(f"custom options are no FlexBuffers map: {type(error).__name__}: {error}")
 
 

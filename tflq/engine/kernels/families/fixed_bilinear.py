@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from tflq.engine.kernels.families.nearest_positions import Position, asymmetric, corners, half_pixel
+from tflq.engine.kernels.families.nearest_positions import Position, asymmetric, corners, exact, half_pixel
 from tflq.engine.kernels.families.resizing import resized_shape
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.operands import require_same_type
@@ -84,15 +83,15 @@ def bilinear_in_fixed_point(row: Kernel, point: FixedBilinear) -> Kernel:
 
 def _positions(place: Position, point: FixedBilinear, size: int, count: int) -> Ints:
     """Return the position of each output index, (count,), in 2**-bits pixels and inside the axis."""
-    one, half = 1 << point.bits, Fraction(0 if point.positions.endswith("cut off") else 1, 2)
-    exact = [place(i, size, count) for i in range(count)]
+    one, added = 1 << point.bits, 0 if point.positions.endswith("cut off") else 1
+    whole, rest, divisor = exact(place, size, count)
     if point.positions.startswith("steps"):
-        first, second = exact[0], exact[min(1, count - 1)]
-        step, start = ((second - first) * one + half).__floor__(), (first * one + half).__floor__()
-        found = [start + i * step for i in range(count)]
+        step, start, _ = place(size, count)
+        step, start = ((2 * part * one + added * divisor) // (2 * divisor) for part in (step, start))
+        found = start + step * np.arange(count, dtype=np.int64)
     else:
-        found = [(at * one + half).__floor__() for at in exact]
-    return np.clip(np.array(found, np.int64), 0, (size - 1) << point.bits)
+        found = whole * one + (2 * rest * one + added * divisor) // (2 * divisor)
+    return np.asarray(np.clip(found, 0, (size - 1) << point.bits))
 
 
 def eval_bilinear(data: OpData, x: Array, _size: Array) -> Array:

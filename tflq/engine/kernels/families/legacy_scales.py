@@ -51,3 +51,16 @@ def one_scale(prepare: Prepare) -> Prepare:
         return prepare(replace(node, inputs=inputs), arithmetic)
 
     return prepared
+
+
+def only_one_scale(prepare: Prepare) -> Prepare:
+    """Return a prepare that refuses weights with several scales."""
+
+    def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
+        w = node.input(1)
+        count = 0 if w.quantization is None else len(w.quantization.scale)
+        if count > 1:
+            node.reject("this release takes no scales by channel here", w, expected="one scale", got=count)
+        return prepare(node, arithmetic)
+
+    return prepared

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from tflq.engine.kernels.kernel import Kernel
 from tflq.engine.numerics.arithmetic import Arithmetic
-from tflq.engine.numerics.stages import StageOf
+from tflq.engine.numerics.stages import DoubleRounding, SaturatedTwice, StageOf
 from tflq.model.ir import TensorType
 
 #: The scaling of a product, by its numbers of units, summands and columns.
@@ -26,6 +26,11 @@ def ruy(arithmetic: Arithmetic, units: int, depth: int, columns: int) -> StageOf
 def gemmlowp(arithmetic: Arithmetic, units: int, depth: int, columns: int) -> StageOf:
     """Return the output stage of gemmlowp's matrix products: the reference's, except for one row or column."""
     return _vector_code(arithmetic) if is_matrix_vector(units, depth, columns) else arithmetic.requantize
+
+
+def scalar_gemmlowp(arithmetic: Arithmetic, units: int, depth: int, columns: int) -> StageOf:
+    """Return the output stage of gemmlowp in a build without vector code, where shifts to the left saturate."""
+    return SaturatedTwice.of if arithmetic.requantize == DoubleRounding.of else arithmetic.requantize
 
 
 def is_matrix_vector(units: int, depth: int, columns: int) -> bool:

@@ -7,10 +7,8 @@ Source of fields: tosa-converter-for-tflite 2026.2.0 (half up without options, w
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
@@ -21,38 +19,46 @@ from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.stated_fields import reader
 from tflq.typing import Array
 
-#: (output index, inputs, outputs) -> position.
-Position = Callable[[int, int, int], Fraction]
-_HALF = Fraction(1, 2)
+#: (inputs, outputs) -> step, start and divisor: output index i lies at (i * step + start) / divisor.
+Position = Callable[[int, int], tuple[int, int, int]]
+#: (numerators from 0 to the divisor, divisor) -> 0 or 1; whole numbers are added afterwards, whose parity decides ties.
+Rounding = Callable[[Array, int, Array], Array]
 
 
-def asymmetric(i: int, size: int, count: int) -> Fraction:
+def asymmetric(size: int, count: int) -> tuple[int, int, int]:
     """Return i times the inputs for each output."""
-    return Fraction(i * size, count)
+    return size, 0, count
 
 
-def centres(i: int, size: int, count: int) -> Fraction:
+def centres(size: int, count: int) -> tuple[int, int, int]:
     """Return the centre of the output pixel, from the input image's edge."""
-    return (i + _HALF) * Fraction(size, count)
+    return 2 * size, size, 2 * count
 
 
-def half_pixel(i: int, size: int, count: int) -> Fraction:
+def half_pixel(size: int, count: int) -> tuple[int, int, int]:
     """Return the centre of the output pixel, from the first input pixel's centre."""
-    return centres(i, size, count) - _HALF
+    return 2 * size, size - count, 2 * count
 
 
-def corners(i: int, size: int, count: int) -> Fraction:
+def corners(size: int, count: int) -> tuple[int, int, int]:
     """Return the position that brings the first and the last pixels onto each other."""
-    return Fraction(i * (size - 1), count - 1) if count > 1 else Fraction(0)
+    return (size - 1, 0, count - 1) if count > 1 else (0, 0, 1)
 
 
-#: Roundings by name.
-ROUNDED: Mapping[str, Callable[[Fraction], int]] = {
-    "rounded down": math.floor,
-    "rounded half up": lambda x: math.floor(x + _HALF),
-    "rounded half down": lambda x: math.ceil(x - _HALF),
-    "rounded half to even": round,
-    "rounded up": math.ceil,
+def exact(place: Position, size: int, count: int) -> tuple[Array, Array, int]:
+    """Return the position of each output index, (count,): whole pixels, and the numerators and divisor of the rest."""
+    step, start, divisor = place(size, count)
+    whole, rest = np.divmod(np.arange(count, dtype=np.int64) * step + start, divisor)
+    return whole, rest, divisor
+
+
+#: Roundings by name, of a rest of a pixel behind whole ones.
+ROUNDED: Mapping[str, Rounding] = {
+    "rounded down": lambda rest, divisor, whole: np.zeros_like(whole),
+    "rounded half up": lambda rest, divisor, whole: 2 * rest >= divisor,
+    "rounded half down": lambda rest, divisor, whole: 2 * rest > divisor,
+    "rounded half to even": lambda rest, divisor, whole: 2 * rest + whole % 2 > divisor,
+    "rounded up": lambda rest, divisor, whole: rest > 0,
 }
 #: Positions with half_pixel_centers by name.
 HALF_PIXEL: Mapping[str, Position] = {
@@ -84,10 +90,10 @@ class Nearest:
 nearest_of = reader(Nearest, FIELDS, "a nearest position")
 
 
-def positions(position: Position, rounded: Callable[[Fraction], int], size: int, count: int) -> Array:
+def positions(place: Position, rounded: Rounding, size: int, count: int) -> Array:
     """Return the input index of each output index, (count,), clamped to the axis."""
-    found = (min(max(rounded(position(i, size, count)), 0), size - 1) for i in range(count))
-    return np.fromiter(found, np.int64, count)
+    whole, rest, divisor = exact(place, size, count)
+    return np.clip(whole + rounded(rest, divisor, whole), 0, size - 1)
 
 
 def nearest_by_rule(row: Kernel, point: Nearest) -> Kernel:

@@ -5,7 +5,7 @@ Source: LiteRT 2.3 xnnpack_delegate.cc VisitReduceNode.
 
 from __future__ import annotations
 
-from tflq.engine.kernels.delegation import is_quantized
+from tflq.engine.kernels.delegation import has_shape, is_quantized
 from tflq.engine.kernels.kernel import Node
 
 
@@ -19,3 +19,8 @@ def has_axes(node: Node) -> bool:
     """Return whether there is at least one axis."""
     x, axes = node.input(0), node.constant(1).reshape(-1)
     return len(axes) > 0 and not (len(axes) == 1 and int(axes[0]) == 0 and not x.shape)
+
+
+def takes_floats(node: Node) -> bool:
+    """Return whether there is an axis, and the operand is not empty."""
+    return has_axes(node) and has_shape(node.input(0), 1)

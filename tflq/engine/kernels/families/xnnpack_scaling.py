@@ -18,6 +18,9 @@ from tflq.engine.numerics.float32_stages import FloatRoundingEven
 from tflq.engine.numerics.stages import Reals, StageOf, type_range
 from tflq.model.ir import TensorType
 
+#: Taps of the largest kernel of a convolution channel by channel.
+_MOST_TAPS = 25
+
 
 def rescaled(node: Node, prepared: Prepared, stage: StageOf, x: Operand, w: Operand, channels: int) -> Prepared:
     """Return a prepared contraction (its data have an `output`) with XNNPACK's scaling and limits."""
@@ -56,21 +59,29 @@ def _even_code(real: float, y: Operand) -> int:
     return int(np.rint(np.float32(real) / y.scale + np.float32(y.zero_point)))
 
 
-def gemm(arithmetic: Arithmetic, x: Operand) -> StageOf:
-    """Return the scaling of matrix products: uint8 has its own on some machines."""
-    return arithmetic.xnnpack_uint8_gemm if x.type == TensorType.UINT8 else FloatRoundingEven.of
+def gemm(arithmetic: Arithmetic, x: Operand, w: Operand) -> StageOf:
+    """Return the scaling of matrix products, which depends on the machine for each type."""
+    if x.type == TensorType.UINT8:
+        return arithmetic.xnnpack_uint8_gemm
+    return arithmetic.xnnpack_int8_gemm if w.type == TensorType.INT8 else arithmetic.xnnpack_int4_gemm
 
 
-def depthwise(arithmetic: Arithmetic, x: Operand) -> StageOf:
-    """Return the scaling of depthwise convolutions."""
+def convolution(arithmetic: Arithmetic, x: Operand, w: Operand, *, is_by_channel: bool, taps: int) -> StageOf:
+    """Return the scaling of a convolution whose groups may have one channel in and one out each.
+
+    Of these, kernels of up to 25 taps have a loop of their own; all others are matrix products. Source: XNNPACK
+    convolution-nhwc.c find_dwconv_ukernel; dwconv-config.c.
+    """
+    if not is_by_channel or taps > _MOST_TAPS:
+        return gemm(arithmetic, x, w)
     return arithmetic.xnnpack_product if x.type == TensorType.UINT8 else FloatRoundingEven.of
 
 
 def with_fitting_bias(node: Node, x: int = 0, w: int = 1, bias: int = 2) -> Node:
     """Return the node with the bias's scale that goes with one scale of the weights: XNNPACK compares none."""
     operand, scale = node.optional(bias), np.float32(node.input(x).scale) * np.float32(node.input(w).scale)
-    if operand is None or operand.quantization is None or len(operand.quantization.scale) != 1 or not scale:
+    if operand is None or operand.quantization is None or not len(operand.quantization.scale) or not scale:
         return node
-    fitting = replace(operand.quantization, scale=np.array([scale], np.float32))
+    fitting = replace(operand.quantization, scale=np.array([scale], np.float32), zero_point=np.zeros(1, np.int64))
     inputs = tuple(replace(operand, quantization=fitting) if one is operand else one for one in node.inputs)
     return replace(node, inputs=inputs)

@@ -19,7 +19,8 @@ import numpy as np
 
 from tflq.engine.jit.compiled import Int, Real, compiled
 from tflq.engine.jit.pieces import in_pieces
-from tflq.engine.kernels.kernel import Shape
+from tflq.engine.kernels.geometry.axes import resolve_axis
+from tflq.engine.kernels.kernel import Node, Shape
 from tflq.engine.microkernels.flushed import add, begin_flushing, end_flushing, multiply, multiply_add
 from tflq.typing import Array
 
@@ -41,6 +42,13 @@ class Sums:
     squared: bool
     fused: bool  # squares, and scaled sums of registers
     scale: np.float32
+
+    @classmethod
+    def of_node(cls, node: Node, lanes: int) -> Sums:
+        """Return the sums or means of a reduction, by registers of that many lanes."""
+        x = node.input(0)
+        axes = {resolve_axis(node, int(v), len(x.shape), node.input(1)) for v in node.constant(1).reshape(-1)}
+        return cls.over(x.shape, axes, lanes, squared=node.is_of_squares, mean=node.op == "MEAN")
 
     @classmethod
     def over(cls, shape: Shape, axes: set[int], lanes: int, *, squared: bool, mean: bool) -> Sums:
@@ -65,9 +73,13 @@ class Sums:
             scale=np.float32(1) / np.float32(prod(sizes)) if mean else np.float32(1),
         )
 
+    def stretches(self, x: Array) -> Array:
+        """Return the operand as (R, outer, inner): what makes each output, in the order of the kept dimensions."""
+        return np.ascontiguousarray(x.reshape(self.dims).transpose(self.order)).reshape(-1, self.outer, self.inner)
+
     def of(self, x: Array) -> Array:
         """Return the sums, flat, in the order of the kept dimensions."""
-        stretches = np.ascontiguousarray(x.reshape(self.dims).transpose(self.order)).reshape(-1, self.outer, self.inner)
+        stretches = self.stretches(x)
         out = np.empty(len(stretches), np.float32)
         _sum_stretches(stretches, np.empty(self.registers, np.float32), self.squared, self.fused, self.scale, out)
         return out

@@ -28,7 +28,7 @@ from tflq.engine.kernels.exactness import close
 from tflq.engine.kernels.families.activation import clamp_in_place
 from tflq.engine.kernels.families.contraction import accumulator_16x8, bias_of
 from tflq.engine.kernels.families.legacy_scales import one_scale
-from tflq.engine.kernels.families.matrix_vector import Scaling, by_type, gemmlowp, ruy
+from tflq.engine.kernels.families.matrix_vector import Scaling, by_type, gemmlowp, ruy, scalar_gemmlowp
 from tflq.engine.kernels.families.ordered_products import OrderedProduct
 from tflq.engine.kernels.families.unclaimed import beside_dense, unclaimed_floats
 from tflq.engine.kernels.families.vector_blocks import Prepare
@@ -42,7 +42,7 @@ from tflq.engine.kernels.fully_connected.dense import (
     units_last,
 )
 from tflq.engine.kernels.fully_connected.hybrid import prepare_with
-from tflq.engine.kernels.fully_connected.reference import flat
+from tflq.engine.kernels.fully_connected.reference import flat, four_bits
 from tflq.engine.kernels.fully_connected.shapes import output_shape
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import opt, ref, tflite
@@ -220,6 +220,7 @@ KERNELS = (
         Kernel("FULLY_CONNECTED", "float32 int4 float32? -> float32", refuse_packed_floats, (1, 14)),
         *float_rows(eigen.product),
     ),
+    *valid(opt("tflite-2.13", "litert-1.0"), four_bits(prepare)),
     *valid(
         opt(until="litert-1.0"),
         Kernel("FULLY_CONNECTED", "int16 int8 int32|int64? -> int16", flat(prepare_int16, by_channel=True), (1, 14)),
@@ -227,6 +228,7 @@ KERNELS = (
     *valid(opt("litert-1.0", cpu="arm64"), *byte_rows(ruy), _HYBRID),
     *valid(ref("litert-1.0", cpu="arm64"), _HYBRID),
     *valid(opt(until="tflite-2.14"), *float_rows(partial(eigen.product, dot=eigen.coefficients))),
+    *valid(opt(until="tflite-2.14", cpu="x86-64"), *by_type((), byte_rows(scalar_gemmlowp))),
     *valid(opt(until="tflite-2.14", cpu="arm64"), *byte_rows(gemmlowp)),
     *valid(
         tflite(until="tflite-2.14", cpu="arm64"),

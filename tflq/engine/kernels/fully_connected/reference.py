@@ -27,7 +27,7 @@ from dataclasses import replace
 
 from tflq.engine.kernels.families.four_bits import refuse_packed
 from tflq.engine.kernels.families.hybrid import UNCLAIMED_2_14
-from tflq.engine.kernels.families.legacy_scales import Prepare, one_scale
+from tflq.engine.kernels.families.legacy_scales import Prepare, one_scale, only_one_scale
 from tflq.engine.kernels.fully_connected import dense, hybrid, shuffled, sparse
 from tflq.engine.kernels.fully_connected.dense import prepare_quantized
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, promising, valid
@@ -66,11 +66,17 @@ def flat(prepare: Prepare, *, by_channel: bool = False) -> Prepare:
     return prepare_flat
 
 
+def four_bits(prepare: Prepare) -> Kernel:
+    """Return the row of 4-bit weights without scales by channel. Source: TensorFlow 2.14, LiteRT 1.0 PrepareImpl."""
+    return Kernel("FULLY_CONNECTED", "int8 int4 int32? -> int8", only_one_scale(prepare), (1, 14))
+
+
 KERNELS = (
     *dense.ROWS,
     *hybrid.ROWS,
     *shuffled.ROWS,
     *sparse.ROWS,
+    *valid(tflite("tflite-2.13", "litert-1.0"), four_bits(prepare_quantized)),
     *valid(
         tflite(until="tflite-2.14"),
         *_PACKED,

@@ -77,7 +77,23 @@ def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     x, w = node.input(0), node.input(1)
     if w.type == TensorType.INT4:
         check_sums(node)
-    return rescaled(node, prepare_quantized(with_fitting_bias(node), arithmetic), gemm(arithmetic, x), x, w, w.shape[0])
+    return rescaled(
+        node, prepare_quantized(with_fitting_bias(node), arithmetic), gemm(arithmetic, x, w), x, w, w.shape[0]
+    )
+
+
+def by_channel(node: Node) -> bool:
+    """Return whether the node is taken by releases whose 4-bit weights have one scale for each unit."""
+    q = node.input(1).quantization
+    return takes(node) and q is not None and len(q.scale) == node.input(1).shape[0]
+
+
+def prepare_by_channel(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Refuse a bias with one scale, beside which these releases cannot define the operator."""
+    bias = node.optional(2)
+    if bias is not None and bias.quantization is not None and len(bias.quantization.scale) == 1:
+        node.reject("XNNPACK fails to delegate the bias beside 4-bit weights", bias, expected="scales", got="one scale")
+    return prepare(node, arithmetic)
 
 
 def check_sums(node: Node) -> None:
@@ -192,14 +208,17 @@ _HYBRID = delegate(
     Kernel("FULLY_CONNECTED", "float32 int8|uint8|int4|int2 float32? -> float32", prepare_hybrid, (1, 14)), takes_hybrid
 )
 _WHOLE = of_whole_rows(_HYBRID)
+_NARROW = "int8 int4|int2 int32? -> int8"
 _CODES = tuple(
     delegate(Kernel("FULLY_CONNECTED", types, prepare, (1, 14)), takes)
-    for types in ("uint8 uint8 int32? -> uint8", "int8 int8|int4|int2 int32? -> int8")
+    for types in ("uint8 uint8 int32? -> uint8", "int8 int8 int32? -> int8", _NARROW)
 )
+_BY_CHANNEL = delegate(Kernel("FULLY_CONNECTED", "int8 int4 int32? -> int8", prepare_by_channel, (1, 14)), by_channel)
 
 KERNELS = (
-    *valid(xnnpack(until="litert-1.0"), *_CODES),
+    *valid(xnnpack(until="litert-1.0"), *(row for row in _CODES if row.types != _NARROW)),
     *valid(xnnpack("litert-1.4"), *map(of_whole_rows, _CODES)),
+    *valid(xnnpack("litert-1.4", "litert-2.0"), of_whole_rows(_BY_CHANNEL)),
     *valid(xnnpack("litert-2.1", cpu="x86-64 arm64"), _WHOLE),
     *valid(xnnpack("litert-2.1", cpu="wasm"), *promising(UNCLAIMED, (_WHOLE,))),
     *valid(xnnpack("litert-1.4", "litert-2.0"), *promising(UNCLAIMED, (_WHOLE,))),

@@ -85,8 +85,14 @@ def takes_image(node: Node) -> bool:
 
 
 def prepare_pool(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Compute the multiplier scale / (scale * n) in float32."""
+    """Compute the multiplier scale / (scale * n) in float32.
+
+    Source: XNNPACK global-average-pooling-nwc.c xnn_create_global_average_pooling_nwc_qs8 and _qu8.
+    """
     x, y = node.input(0), node.outputs[0]
+    ratio = float(x.scale / y.scale)
+    if not 2.0**-8 <= ratio < 2.0**8:
+        node.reject("XNNPACK creates no average pooling", y, expected="a ratio of scales from 1/256 to 256", got=ratio)
     reduced = reduced_axes(node)
     scale = x.scale / (y.scale * np.float32(reduced.count))
     data = PoolData(reduced, x.zero_point * reduced.count, scale, y.zero_point, CARRIER[x.type])

@@ -11,11 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from tflq.engine.kernels.delegation import delegate, has_shape
+from tflq.engine.kernels.delegation import delegate
 from tflq.engine.kernels.families.reduction import reduced_axes
-from tflq.engine.kernels.families.xnnpack_reductions import has_axes
+from tflq.engine.kernels.families.xnnpack_reductions import takes_floats
 from tflq.engine.kernels.families.xnnpack_sums import Sums
-from tflq.engine.kernels.geometry.axes import resolve_axis
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
 from tflq.engine.kernels.mean_sum.reference import mean_rows, sum_rows
 from tflq.engine.kernels.validity import xnnpack
@@ -23,16 +22,9 @@ from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.typing import Array
 
 
-def takes(node: Node) -> bool:
-    """Return whether there is an axis, and the operand is not empty."""
-    return has_axes(node) and has_shape(node.input(0), 1)
-
-
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Merge the axes."""
-    x = node.input(0)
-    axes = {resolve_axis(node, int(v), len(x.shape), node.input(1)) for v in node.constant(1).reshape(-1)}
-    sums = Sums.over(x.shape, axes, arithmetic.xnnpack_lanes, squared=node.is_of_squares, mean=node.op == "MEAN")
+    sums = Sums.of_node(node, arithmetic.xnnpack_lanes)
     shape = reduced_axes(node).shape
     return Prepared((shape,), sums, partial(evaluate, shape=shape))
 
@@ -43,7 +35,7 @@ def evaluate(sums: Sums, x: Array, axes: Array, *, shape: Shape) -> Array:
 
 
 def _take(rows: Callable[..., tuple[Kernel, ...]]) -> tuple[Kernel, ...]:
-    return tuple(replace(delegate(row, takes), sums_squares=True) for row in rows(prepare, "float32"))
+    return tuple(replace(delegate(row, takes_floats), sums_squares=True) for row in rows(prepare, "float32"))
 
 
 KERNELS = valid(xnnpack("litert-2.1", cpu="x86-64"), *_take(mean_rows), *_take(sum_rows))

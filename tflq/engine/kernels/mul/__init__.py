@@ -30,9 +30,9 @@ FAULTS = (
     Fault(
         "MUL",
         ("int8 int8 -> int8", "uint8 uint8 -> uint8"),
-        "2.12 to 2.3, vector code",
+        "vector code",
         "a scaled product beyond 16 bits less the zero point wraps, from the highest code to the lowest",
         "optimized/integer_ops/mul.h MulElementwise; optimized_ops.h MulElementwise, MulSimpleBroadcast",
-        (when.tflite("tflite-2.12", vectors=True, resolvers=when.OPT),),
+        (when.tflite(vectors=True, resolvers=when.OPT),),
     ),
 )

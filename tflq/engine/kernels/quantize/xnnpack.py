@@ -21,6 +21,7 @@ from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
+from tflq.engine.numerics.flushing import TINY, subnormals_as_zeros
 from tflq.engine.numerics.stages import type_range
 from tflq.model.ir import CARRIER
 from tflq.typing import Array
@@ -42,15 +43,16 @@ def takes_float(node: Node) -> bool:
 
 
 def prepare_float(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Compute 1 / scale as a float32 quotient."""
+    """Compute 1 / scale as a float32 quotient, which is 0 if it is subnormal."""
     x, y = node.input(0), node.outputs[0]
     dtype = CARRIER[y.type]
-    data = FloatData(np.float32(1) / y.scale, y.zero_point, type_range(dtype), dtype)
+    per_unit = np.float32(subnormals_as_zeros(np.asarray(np.float32(1) / y.scale)))
+    data = FloatData(per_unit, y.zero_point, type_range(dtype), dtype)
     return Prepared((x.shape,), data, eval_float)
 
 
 def eval_float(data: FloatData, x: Array) -> Array:
-    """Rounding: one float32 product, then half to even. Overflow: saturates."""
+    """Rounding: one float32 product, then half to even. Overflow: saturates; NaN gives the highest code."""
     out = np.empty(x.shape, data.dtype)
     _quantize(np.ascontiguousarray(x).reshape(-1), data.per_unit, int(data.zero_point), *data.clamp, out.reshape(-1))
     return out
@@ -59,10 +61,11 @@ def eval_float(data: FloatData, x: Array) -> Array:
 @in_pieces(2, x="r", out="r")
 @compiled
 def _quantize(x: Array, per_unit: Real, zero_point: Int, low: Int, high: Int, out: Array) -> None:
-    """Eval guarantees: `x` and `out` have the same size."""
+    """Read subnormals as zeros. Eval guarantees: `x` and `out` have the same size."""
     lowest, highest, offset = np.float32(low - zero_point), np.float32(high - zero_point), np.int32(zero_point)
+    tiny = np.float32(TINY)
     for i in range(x.size):
-        scaled = np.float32(x[i] * per_unit)
+        scaled = np.float32((np.float32(0) if abs(x[i]) < tiny else x[i]) * per_unit)
         clamped = lowest if scaled < lowest else (scaled if scaled < highest else highest)
         out[i] = np.int32(np.rint(clamped)) + offset
 

@@ -91,7 +91,7 @@ def prepare_earlier(node: Node, arithmetic: Arithmetic, geometry: Geometry = sha
     """Prepare like the reference kernel, except for scaling and limits."""
     w, x = node.input(1), node.input(2)
     prepared = prepare_quantized(with_fitting_bias(node, 2, 1, 3), arithmetic, geometry)
-    return rescaled(node, prepared, gemm(arithmetic, x), x, w, w.shape[0])
+    return rescaled(node, prepared, gemm(arithmetic, x, w), x, w, w.shape[0])
 
 
 def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from tflq.engine.profiles.rows.row import ARM64, DENSE_AS_OTHERS, OPT, REFERENCE, VECTORS, XNNPACK, Row, release
+from tflq.engine.profiles.rows.row import (
+    ARM64,
+    DENSE_AS_OTHERS,
+    OPT,
+    REFERENCE,
+    VECTORS,
+    XNNPACK,
+    XNNPACK_512,
+    Row,
+    release,
+)
 
 ROWS = (
     Row(
@@ -46,9 +56,9 @@ ROWS = (
     Row(
         "litert-xnnpack",
         "LiteRT 2.3 (and TensorFlow 2.21), BUILTIN, x86-64 with AVX-512 VNNI, one thread: what Python users get. 8-bit "
-        "results do not depend on the vector extension: every one rounds a float32 product half to even. Some float "
-        "results do: sums of SOFTMAX, of MEAN and SUM along the last dimension, and of FULLY_CONNECTED with scales of "
-        "blocks. Leaky rectifiers copy negative zeros.",
+        "results round a float32 product half to even. What depends on the vector extension: int8 products beyond "
+        "int32, which wrap, and some floats: sums of SOFTMAX, of MEAN and SUM along the last dimension, and of "
+        "FULLY_CONNECTED with scales of blocks. Leaky rectifiers copy negative zeros.",
         "litert-opt",
         {"resolver": XNNPACK, "cpu": "x86-64 with AVX-512 VNNI", "vectors": "AVX-512 VNNI"},
         {"resolver": "xnnpack"},
@@ -57,6 +67,7 @@ ROWS = (
             "xnnpack_functions": "avx-512",
             "xnnpack_negative": "below-zero",
             "xnnpack_lanes": "sixteen",
+            **XNNPACK_512,
         },
         "litert-xnnpack",
     ),
@@ -71,6 +82,7 @@ ROWS = (
             "xnnpack_functions": "avx2",
             "xnnpack_negative": "sign-bit",
             "xnnpack_lanes": "eight",
+            "xnnpack_int8_gemm": "float32-even",
         },
     ),
     Row(
@@ -169,10 +181,11 @@ ROWS = (
     Row(
         "litert-2.0-xnnpack",
         "LiteRT 2.0.3, BUILTIN, x86-64 with AVX2, one thread. MEAN and SUM round half away; BATCH_MATMUL int8 ignores "
-        "the zero point of its second operand.",
+        "the zero point of its second operand. Int8 products beyond int32 wrap, as with AVX-512.",
         "litert-2.0-opt",
         {"resolver": XNNPACK, "vectors": "AVX2"},
         {"resolver": "xnnpack"},
+        XNNPACK_512,
     ),
     Row(
         "litert-1.4-opt",
@@ -184,10 +197,11 @@ ROWS = (
     Row(
         "litert-1.4-xnnpack",
         "LiteRT 1.4.0, BUILTIN, x86-64 with AVX2, one thread; 1.2.0 gives the same bits. MEAN and SUM round half away; "
-        "BATCH_MATMUL int8 is left to the optimized kernels.",
+        "BATCH_MATMUL int8 is left to the optimized kernels. Int8 products beyond int32 wrap, as with AVX-512.",
         "litert-1.4-opt",
         {"resolver": XNNPACK, "vectors": "AVX2"},
         {"resolver": "xnnpack"},
+        XNNPACK_512,
     ),
     Row(
         "litert-1.0-ref",
@@ -210,10 +224,12 @@ ROWS = (
     ),
     Row(
         "litert-1.0-xnnpack",
-        "LiteRT 1.0.1, BUILTIN, x86-64 with AVX2, one thread. MEAN over images is average pooling.",
+        "LiteRT 1.0.1, BUILTIN, x86-64 with AVX2, one thread. MEAN over images is average pooling. Int8 products "
+        "beyond int32 wrap, as with AVX-512.",
         "litert-1.0-opt",
         {"resolver": XNNPACK, "vectors": "AVX2"},
         {"resolver": "xnnpack"},
+        XNNPACK_512,
     ),
     Row(
         "litert-ref-arm64",

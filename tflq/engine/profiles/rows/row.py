@@ -43,6 +43,8 @@ REFERENCE = {
     "requantize_dense_wide": "float64-wide",
 }
 GEMM_SINGLE = {"requantize_gemm": "single-rounding"}
+#: XNNPACK's int8 products with AVX-512.
+XNNPACK_512 = dict.fromkeys(("xnnpack_int8_gemm", "xnnpack_int4_gemm"), "float32-even-wrapped")
 VECTORS = {"requantize_simd": "half-up-twice"}
 ARM64 = {**GEMM_SINGLE, **VECTORS, "multiply_add": "fused"}
 
