@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tflq.comparison.inspection.parts import parts_of
 from tflq.diagnosis.mistakes.device import Change, Device, Mistaken, Turn, Values
+from tflq.diagnosis.mistakes.unchecked import unchecked
 from tflq.engine.api.part import Part
 from tflq.engine.kernels.geometry.windows import Padding, Window
 from tflq.engine.profiles import Profile
@@ -36,11 +37,12 @@ _OTHER_TYPE = {TensorType.INT8: TensorType.UINT8, TensorType.UINT8: TensorType.I
 
 def mistaken_layouts(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Yield codes of the other signedness, and padding that is stored."""
+    profile = unchecked(profile)
     yield from _signs(alone, profile)
     yield from _store_paddings(alone, profile)
 
 
-def reorderings(alone: Part, profile: Profile) -> Iterator[Change]:
+def orders_of_axes(alone: Part, profile: Profile) -> Iterator[Change]:
     """Yield images with channels first, and transposed images: results depend on all elements."""
     positions = [p for p, value in alone.inputs.items() if value.ndim == 4]
     axes = {"NCHW": (0, 3, 1, 2), "NWHC": (0, 2, 1, 3)}
@@ -48,9 +50,9 @@ def reorderings(alone: Part, profile: Profile) -> Iterator[Change]:
         read, stored = _turn(_read_as, _stored_as, order), _turn(_stored_as, _read_as, order)
         for verb, turn in (("read", read), ("stored", stored)):
             for position in positions:
-                yield Change(f"input {position} {verb} as {name}", alone.model, profile, {position: turn})
-            yield Change(f"results {verb} as {name}", alone.model, profile, {}, turn)
-        yield Change(f"everything in {name}", alone.model, profile, dict.fromkeys(positions, read), stored)
+                yield Change(f"input {position} {verb} as {name}", profile, None, {position: turn})
+            yield Change(f"results {verb} as {name}", profile, None, {}, turn)
+        yield Change(f"everything in {name}", profile, None, dict.fromkeys(positions, read), stored)
 
 
 def _turn(there: _Reorder, back: _Reorder, order: tuple[int, ...]) -> Turn:
