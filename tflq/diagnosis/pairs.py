@@ -76,7 +76,8 @@ def pairs(alone: Part, profile: Profile, base: Mapping[int, Array], thinner: Thi
     view, whole = _View.through(alone, thinner), _View(alone, None)
     for alike in view.best(((c.device, c) for c in changes(view.part, profile)), profile):
         yield from _under(alike, alone, [n for n, d in _seconds(alike[0], view.part) if view.is_exact(d)])
-    for alike in whole.best(((c.device, c) for c in reorderings(alone, profile)), profile):
+    leading = ((c.device, c) for c in reorderings(alone, profile) if c.run is None)
+    for alike in whole.best(leading, profile):
         turned = alike[0].of(alone)
         own = turned.run(turned.plan(profile))
         inside = _View.through(turned, thinned(turned, profile, own))

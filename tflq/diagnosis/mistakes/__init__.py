@@ -17,6 +17,7 @@
 | `positions.py`    | resized images: which input pixel an output pixel copies                                      |
 | `results.py`      | results of one sign only, clamps at other codes                                               |
 | `orders.py`       | products of floats: orders and widths of sums, fused multiply-add                            |
+| `structure.py`    | other axes, orders of operands, blocks and equal elements, modes of padding, broadcasts       |
 | `layouts.py`      | memory: orders of axes, signedness of codes, padding that is stored                          |
 
 `LISTED` and `REORDERED` are the only listing: `explain`, `why`, `learn` and the search for pairs all read it.
@@ -41,6 +42,7 @@ from tflq.diagnosis.mistakes.positions import mistaken_positions
 from tflq.diagnosis.mistakes.raw_codes import mistaken_codes
 from tflq.diagnosis.mistakes.requantization import mistaken_profiles
 from tflq.diagnosis.mistakes.results import mistaken_results
+from tflq.diagnosis.mistakes.structure import mistaken_structure
 from tflq.diagnosis.mistakes.taps import mistaken_taps, taps_together
 from tflq.diagnosis.mistakes.tensors import mistaken_models
 from tflq.diagnosis.mistakes.unchecked import unchecked
@@ -83,7 +85,7 @@ LISTED: dict[str, Source] = {
 #: The sources of which all changes may come before another mistake.
 _LEADING = ("tensors", "stages", "constants")
 #: Mistakes whose results depend on all elements of an image.
-REORDERED: dict[str, Source] = {"orders of axes": orders_of_axes}
+REORDERED: dict[str, Source] = {"orders of axes": orders_of_axes, "structure": mistaken_structure}
 
 
 def mistakes(alone: Part, profile: Profile) -> Iterator[Mistaken]:

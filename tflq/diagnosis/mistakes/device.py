@@ -42,7 +42,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """A mistake: another profile, another model of the single operator, other forms of its inputs or of all its results.
+    """A mistake: another profile or model of the single operator, or other forms of its inputs or of all its results.
 
     `run` computes the results, if these parts do not describe the mistake. Only a mistake with a profile can come
     before another one: see `of` and `under`.
