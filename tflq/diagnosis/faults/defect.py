@@ -32,7 +32,7 @@ class Defect:
     """A fault of one operator's result `tensor`.
 
     `name` states what happened, and is short enough for a headline. `place` states where, `cleared` what is right
-    nevertheless, and `tell` what would show more.
+    nevertheless, and `tell` what would show more. `is_told` is False if a mistake in an operator may give the same.
     """
 
     kind: DefectKind
@@ -42,6 +42,7 @@ class Defect:
     place: str = ""
     cleared: str = ""
     tell: str = ""
+    is_told: bool = True
 
 
 def certainty_of(bits: float) -> Certainty:

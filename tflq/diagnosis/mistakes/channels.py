@@ -65,6 +65,8 @@ def _offsets(alone: Part, profile: Profile, computed: Array, dumped: Array) -> I
         return  # one offset of everything may have another cause, such as a zero point
     place = f"channel{'s' if len(channels) > 1 else ''} {', '.join(map(str, channels))}"
     index = (..., channels)
+    if np.all(dumped[index] == dumped[index].flat[0]):
+        return  # a constant is no offset: the channels were not computed
     steps = error[index][error[index] != 0]
     farthest = steps[np.argmax(np.abs(steps))]  # limits make offsets look smaller
     for offset in dict.fromkeys((int(np.median(steps)), int(farthest))):

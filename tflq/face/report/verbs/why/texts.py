@@ -68,10 +68,12 @@ def fault_text(answer: Answer) -> str:
         return _OF_DEFECTS.get(answer.defect.kind, "the device's, though not its arithmetic's")
     if _is_same_so_far(answer):
         return "none found: all that was compared is the same"
+    if answer.fault == Fault.DEVICE and cause_names(answer):
+        return "the device's: a mistake in its code, which no runtime that has a profile makes"
     return {
         Fault.USER: "the user's: the device computes what it was given",
         Fault.MODEL: "the model's: it breaks a rule of the specification, so devices need not agree",
-        Fault.DEVICE: "the device's: no known runtime computes this",
+        Fault.DEVICE: "the device's: no runtime and no mistake that was tried gives this",
         Fault.RUNTIME: "no one's: the device has another runtime's arithmetic",
         Fault.KNOWN: "a fault that runtimes are known for, not another arithmetic",
         Fault.NONE: "no one's: nothing differs beyond what the profile promises",
