@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from tflq.comparison.verification.evidence.inputs import codes, has_scale, prepare, real_values, saturate, scale_of
 from tflq.comparison.verification.scaling import Scaling
+from tflq.engine.kernels.code_limits import code_limits
 from tflq.model.ir import CARRIER, TensorSpec, TensorType
 from tflq.typing import Array
 
@@ -18,10 +19,29 @@ Samples = Sequence[Array]
 _IMAGENET = ((123.675, 116.28, 103.53), (58.395, 57.12, 57.375))
 _PLAIN: tuple[tuple[Any, Any], ...] = ((0, 1), (0, 255), (127.5, 127.5), (128, 128), (127, 128), (0, 127.5))
 _SCALINGS = (*_PLAIN, _IMAGENET)
+#: What host code computes in place of real / scale + zero point, from the real value, the scale and the zero point.
+_FORMULAS: dict[str, Callable[[Array, float, int], Array]] = {
+    "the zero point was left out": lambda r, s, z: r / s,
+    "the zero point was subtracted in place of added": lambda r, s, z: r / s - z,
+    "the zero point was added a second time": lambda r, s, z: r / s + 2 * z,
+    "multiplied by the scale instead of divided": lambda r, s, z: r * s + z,
+    "multiplied by the scale instead of divided, without the zero point": lambda r, s, z: r * s,
+    "quantized twice": lambda r, s, z: (r / s + z) / s + z,
+    "the zero point was added before the division by the scale": lambda r, s, z: (r + z) / s,
+    "the zero point was subtracted, as if codes were dequantized": lambda r, s, z: s * (r - z),
+    "not scaled: the zero point was added to real values": lambda r, s, z: r + z,
+}
+#: Constants that an input holds if nothing filled it.
+_UNFILLED = "the input buffer was never filled, or holds one constant"
 
 
-def mistaken(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
-    """Yield mistakes and what a device is fed by them. The first that reproduces a device's input is its cause."""
+def mistaken(
+    spec: TensorSpec, samples: Samples, scaling: Scaling | None, other: TensorSpec | None = None
+) -> Iterator[tuple[str, list[Array]]]:
+    """Yield mistakes and what a device is fed by them. The first that reproduces a device's input is its cause.
+
+    `other` is the first output, whose scale and zero point may have been taken.
+    """
     if has_scale(spec):
         yield from _of_other_sign(spec, samples, scaling)
         yield from _round(spec, samples, scaling)
@@ -32,6 +52,75 @@ def mistaken(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Ite
             if expected is not None:
                 yield name, expected
         yield from _scale(spec, samples, even=even)
+    if has_scale(spec):
+        yield from _by_formulas(spec, samples, scaling, other)
+    yield from _constant(spec, samples, scaling)
+
+
+def _by_formulas(
+    spec: TensorSpec, samples: Samples, scaling: Scaling | None, other: TensorSpec | None
+) -> Iterator[tuple[str, list[Array]]]:
+    """Yield other formulas of host code, codes that wrap, parameters of the output, and other scalings with them."""
+    scale, zero = scale_of(spec)
+    real = real_values(spec, samples, scaling)
+    if real is None:
+        real = [scale * (v.astype(np.float64) - zero) for v in samples]
+    parameters = {"": (scale, zero)}
+    if other is not None and has_scale(other):
+        taken = scale_of(other)
+        parameters["the output's scale and zero point were taken"] = taken
+        parameters["the output's scale was taken"] = taken[0], zero
+        parameters["the output's zero point was taken"] = scale, taken[1]
+    wraps = "values beyond the range were not clamped: codes wrap"
+    for rounding in (_half_away, np.rint, np.trunc):
+        for text, (s, z) in parameters.items():
+            numbers = [rounding(v.astype(np.float64) / s) + z for v in real]
+            if text:
+                yield text, [saturate(spec, v) for v in numbers]
+            yield f"{text}, and {wraps}" if text else wraps, [_wrapped(spec, v) for v in numbers]
+        for text, formula in _FORMULAS.items():
+            numbers = [rounding(formula(v.astype(np.float64), scale, zero)) for v in real]
+            yield text, [saturate(spec, v) for v in numbers]
+            yield f"{text}, and {wraps}", [_wrapped(spec, v) for v in numbers]
+    for mean, std in _SCALINGS:
+        if not isinstance(mean, tuple) and all(v.dtype.kind != "f" or scaling is not None for v in samples):
+            scaled = [Scaling.of(mean, std).apply(v).astype(np.float64) for v in samples]
+            for text, formula in _FORMULAS.items():
+                numbers = [_half_away(formula(v, scale, zero)) for v in scaled]
+                yield (
+                    f"wrong mean or std: {scaling_text(mean, std)} was fed, and {text}",
+                    [saturate(spec, v) for v in numbers],
+                )
+
+
+def _half_away(values: Array) -> Array:
+    rounded: Array = np.trunc(values + np.copysign(0.5, values))
+    return rounded
+
+
+def _wrapped(spec: TensorSpec, values: Array) -> Array:
+    """Return values as codes of the tensor's type, modulo the size of the type."""
+    carrier = CARRIER[TensorType(spec.type)]
+    finite = np.nan_to_num(values, posinf=0.0, neginf=0.0).clip(-(2.0**62), 2.0**62)
+    return finite.astype(np.int64).astype(carrier)
+
+
+def _constant(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
+    """Yield inputs of one constant, and the first sample's input in every run."""
+    expected = prepare(spec, samples, scaling)
+    if expected is None:
+        return
+    values: dict[str, float] = {"zeros": 0}
+    if has_scale(spec):
+        low, high = code_limits(TensorType(spec.type))
+        values |= {"the zero point": scale_of(spec)[1], "the lowest code": low, "the highest code": high}
+    for name, value in values.items():
+        yield f"{_UNFILLED}: its input was {name} in every run", [np.full_like(v, value) for v in expected]
+    if len(expected) > 1:
+        yield (
+            "the input buffer was written once only: its input was that of sample 0 in every run",
+            [expected[0]] * len(expected),
+        )
 
 
 def _of_other_sign(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
@@ -78,7 +167,6 @@ def _round(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Itera
         "rounded down instead of to the nearest in host code",
         [saturate(spec, np.floor(q) + zero) for q in quotients],
     )
-    yield "the zero point was left out", [saturate(spec, np.rint(q)) for q in quotients]
 
 
 def _as_codes(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:

@@ -18,7 +18,7 @@ from tflq.diagnosis.usage.inputs import mistaken, scaling_text
 from tflq.diagnosis.usage.values import STALE, correct
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.model.ir import Model, view
+from tflq.model.ir import Model, TensorSpec, view
 from tflq.typing import Array
 
 Arrays = Mapping[int, Array]
@@ -112,7 +112,7 @@ def find_mistake(
         used = scaling_of(spec, given, scaling)
         stated = "" if used is None else scaling_text(_plain(used.mean), _plain(used.std))
         rights = [right for even in (False, True) if (right := prepare(spec, given, scaling, even=even)) is not None]
-        trials = mistaken(spec, given, scaling)
+        trials = mistaken(spec, given, scaling, _first_output(model))
         if all(tensor in one for one in samples):
             found = _of_known_input([one[tensor] for one in samples], rights, trials)
             if found is not None:
@@ -147,7 +147,7 @@ def near_mistakes(
         right = prepare(spec, given, scaling)
         if right is not None and not any(tensor in one for one in samples):
             plain, rights = _with(samples, tensor, right), right
-            fed = _distinct(mistaken(spec, given, scaling))
+            fed = _distinct(mistaken(spec, given, scaling, _first_output(model)))
             both = ((name, _with(samples, tensor, values)) for name, values in fed)
             yield from _nearest(model, plain, both, profile, Side.INPUT, rights)
             trials = correct(model, plain)
@@ -167,6 +167,9 @@ def _nearest(
         return
     found = []
     for name, values in trials:
+        first = _wrong(model, values, profile, 1)
+        if first is None or first.far > 2 * _STILL_FAR:
+            continue
         after = _wrong(model, values, profile)
         is_near = after is not None and after.elements and after.far <= _STILL_FAR
         if after is not None and is_near and (before is None or after.far * _NEARER < before.far):
@@ -176,6 +179,11 @@ def _nearest(
         elements = 0 if before is None else before.elements
         count = elements if before is None else before.differing
         yield Mistake(name, side, count, differing, elements, dumps, (), tuple(right))
+
+
+def _first_output(model: Model) -> TensorSpec | None:
+    graph = view(model)
+    return graph.tensors[graph.outputs[0]] if graph.outputs else None
 
 
 def _plain(numbers: tuple[float, ...]) -> float | tuple[float, ...]:
@@ -255,7 +263,10 @@ def _tried(
         return None
     found: list[tuple[Wrong, str, Any]] = []
     for name, values in trials:
-        outcome = _wrong(model, values, profile)
+        first = _wrong(model, values, profile, 1)
+        if first is None or first.differing > _RIGHT * first.elements * _SAMPLES:
+            continue  # the others cannot make up for it
+        outcome = first if len(values) == 1 else _wrong(model, values, profile)
         if outcome is not None and outcome.elements and outcome.share <= _RIGHT and outcome.worst < _WRONG:
             found.append((outcome, name, values))
     if not found:
