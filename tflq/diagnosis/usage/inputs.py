@@ -52,9 +52,9 @@ def mistaken(
             if expected is not None:
                 yield name, expected
         yield from _scale(spec, samples, even=even)
+    yield from _constant(spec, samples, scaling)
     if has_scale(spec):
         yield from _by_formulas(spec, samples, scaling, other)
-    yield from _constant(spec, samples, scaling)
 
 
 def _by_formulas(
@@ -71,19 +71,18 @@ def _by_formulas(
         parameters["the output's scale and zero point were taken"] = taken
         parameters["the output's scale was taken"] = taken[0], zero
         parameters["the output's zero point was taken"] = scale, taken[1]
-    wraps = "values beyond the range were not clamped: codes wrap"
     for rounding in (_half_away, np.rint, np.trunc):
         for text, (s, z) in parameters.items():
             numbers = [rounding(v.astype(np.float64) / s) + z for v in real]
             if text:
                 yield text, [saturate(spec, v) for v in numbers]
-            yield f"{text}, and {wraps}" if text else wraps, [_wrapped(spec, v) for v in numbers]
+            yield from _wrapping(spec, text, numbers)
         for text, formula in _FORMULAS.items():
             numbers = [rounding(formula(v.astype(np.float64), scale, zero)) for v in real]
             yield text, [saturate(spec, v) for v in numbers]
-            yield f"{text}, and {wraps}", [_wrapped(spec, v) for v in numbers]
+            yield from _wrapping(spec, text, numbers)
     for mean, std in _SCALINGS:
-        if not isinstance(mean, tuple) and all(v.dtype.kind != "f" or scaling is not None for v in samples):
+        if not isinstance(mean, tuple):
             scaled = [Scaling.of(mean, std).apply(v).astype(np.float64) for v in samples]
             for text, formula in _FORMULAS.items():
                 numbers = [_half_away(formula(v, scale, zero)) for v in scaled]
@@ -98,6 +97,14 @@ def _half_away(values: Array) -> Array:
     return rounded
 
 
+def _wrapping(spec: TensorSpec, text: str, numbers: Samples) -> Iterator[tuple[str, list[Array]]]:
+    """Yield codes that wrap where they are not clamped, if some are beyond the type's range."""
+    made = [_wrapped(spec, v) for v in numbers]
+    if any(np.any(saturate(spec, v) != w) for v, w in zip(numbers, made, strict=True)):
+        wraps = "values beyond the range were not clamped: codes wrap"
+        yield f"{text}, and {wraps}" if text else wraps, made
+
+
 def _wrapped(spec: TensorSpec, values: Array) -> Array:
     """Return values as codes of the tensor's type, modulo the size of the type."""
     carrier = CARRIER[TensorType(spec.type)]
@@ -110,11 +117,11 @@ def _constant(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> It
     expected = prepare(spec, samples, scaling)
     if expected is None:
         return
-    values: dict[str, float] = {"zeros": 0}
+    values: dict[float, str] = {0: "zeros"}
     if has_scale(spec):
         low, high = code_limits(TensorType(spec.type))
-        values |= {"the zero point": scale_of(spec)[1], "the lowest code": low, "the highest code": high}
-    for name, value in values.items():
+        values = {high: "the highest code", low: "the lowest code", scale_of(spec)[1]: "the zero point", **values}
+    for value, name in reversed(values.items()):
         yield f"{_UNFILLED}: its input was {name} in every run", [np.full_like(v, value) for v in expected]
     if len(expected) > 1:
         yield (

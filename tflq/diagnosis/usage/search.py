@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tflq.comparison.verification.evidence.inputs import prepare, scaling_of
 from tflq.comparison.verification.results import Located, Status, status_of
 from tflq.comparison.verification.scaling import Scaling
 from tflq.diagnosis.localization import localize_samples
+from tflq.diagnosis.usage.hosts import FLOATS, rearranged
 from tflq.diagnosis.usage.inputs import mistaken, scaling_text
 from tflq.diagnosis.usage.values import STALE, correct
 from tflq.engine.profiles import Profile
@@ -73,7 +75,7 @@ class Mistake:
     @property
     def is_certain(self) -> bool:
         """True if nothing else explains as much, and a chance hit is unlikely."""
-        return not self.after and not self.also and self.before >= _CERTAIN
+        return not self.after and not self.also and self.before >= _CERTAIN and self.name != FLOATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,8 @@ def find_mistake(
             if found is not None:
                 return replace(found, scaling=stated)
             samples = _with(samples, tensor, right)
-    read = _tried(model, samples, correct(model, samples), profile, Side.DUMP)
+    undone = chain(correct(model, samples), rearranged(model, samples, profile))
+    read = _tried(model, samples, undone, profile, Side.DUMP)
     return read or _reuse(model, samples, profile)
 
 
