@@ -65,7 +65,7 @@ def _offsets(alone: Part, profile: Profile, computed: Array, dumped: Array) -> I
         return  # one offset of everything may have another cause, such as a zero point
     place = f"channel{'s' if len(channels) > 1 else ''} {', '.join(map(str, channels))}"
     index = (..., channels)
-    if np.all(dumped[index] == dumped[index].flat[0]):
+    if len(np.unique(dumped[index])) == 1 < len(np.unique(computed[index])):
         return  # a constant is no offset: the channels were not computed
     steps = error[index][error[index] != 0]
     farthest = steps[np.argmax(np.abs(steps))]  # limits make offsets look smaller

@@ -128,7 +128,8 @@ def _of_classes(model: Model, seen: Sequence[Arrays], right: Sequence[Arrays]) -
 
 def _order(pairs: Sequence[tuple[Array, Array]]) -> list[int] | None:
     """Return the right element in each place of the last axis; None if there is no such order, or if it is right."""
-    here, there = (np.concatenate([pair[k].reshape(-1, pair[k].shape[-1]) for pair in pairs]).T for k in (0, 1))
+    seen, right = ([np.asarray(pair[k]) for pair in pairs] for k in (0, 1))
+    here, there = (np.concatenate([np.reshape(v, (-1, v.shape[-1])) for v in some]).T for some in (seen, right))
     places: dict[bytes, list[int]] = defaultdict(list)
     for k in reversed(range(len(there))):
         places[there[k].tobytes()].append(k)
@@ -168,9 +169,9 @@ def _further(model: Model, samples: Sequence[Arrays], right: Sequence[Arrays]) -
         for name, function in _FURTHER.items():
             if all(np.allclose(function(real), v, _RELATIVE, _ABSOLUTE) for v, real, _ in pairs):
                 yield name, fixed
-    every = [np.concatenate([pair[k].reshape(-1) for pair in pairs]) for k in (0, 1)]
+    saved, due = (np.concatenate([np.ravel(pair[k]) for pair in pairs]) for k in (0, 1))
     far = max((float(np.abs(v - real).mean() / scale) for v, real, scale in pairs if scale), default=np.inf)
-    if far <= _LSB and not _are_codes(pairs) and np.corrcoef(every[0], every[1])[0, 1] >= _CORRELATED:
+    if far <= _LSB and not _are_codes(pairs) and np.corrcoef(saved, due)[0, 1] >= _CORRELATED:
         yield FLOATS, fixed
 
 
