@@ -82,6 +82,7 @@ OF_DEFECTS = {
     DefectKind.PRECISION: "floats: float16 or bfloat16 inside, infinity or NaN with their channels, subnormal numbers "
     "flushed to zero, a mistake that is reproduced up to the rounding of floats",
     DefectKind.PADDING: "only results whose windows reach beyond one side of the image differ: padding was not made",
+    DefectKind.CONSTANT: "one constant of a channel is another in the device's memory: a flipped bit, erased bytes",
     DefectKind.PLACE: "only some images, rows, columns, channels or lanes of a vector differ",
 }
 DEVICES = """## Mistakes of devices

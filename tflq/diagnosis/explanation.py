@@ -75,7 +75,9 @@ def explain_operator(
 
     if defect is None:
         return explained(search.groups(), None)
-    if defect.kind == DefectKind.ADDRESSING or (defect.kind == DefectKind.NOTHING and not defect.is_told):
+    if defect.kind in (DefectKind.ADDRESSING, DefectKind.CONSTANT) or (
+        defect.kind == DefectKind.NOTHING and not defect.is_told
+    ):
         named = explained(search.fitting_mistakes(), None)
         is_flat = len({value for one in (alone, *rest) for got in one.got.values() for value in np.unique(got)}) < 2
         if named.certainty != Certainty.NONE or (named.fitting and defect.certainty == Certainty.NONE and not is_flat):

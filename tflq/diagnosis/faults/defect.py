@@ -19,6 +19,7 @@ class DefectKind(str, Enum):
     PRECISION = "precision"
     PADDING = "padding"
     PLACE = "place"
+    CONSTANT = "constant"
 
 
 #: Kinds that a device need not be at fault for: a driver, or the program that reads its memory, may be.

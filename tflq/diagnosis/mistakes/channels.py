@@ -30,7 +30,7 @@ Values = Mapping[int, Array]
 #: Limits on the number of differing channels for a mistake in single ones, and sizes of blocks of channels.
 _FEW, _BLOCKS = 4, (4, 8, 16, 32)
 #: By operator, the axis of the weights that counts the results' channels.
-_CHANNEL_AXIS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 0}
+CHANNEL_AXIS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 0}
 
 
 def mistaken_channels(alone: Part, profile: Profile) -> Iterator[Mistaken]:
@@ -142,7 +142,7 @@ def models_of_channels(alone: Part, profile: Profile) -> Iterator[tuple[str, Mod
     """Yield the operator's model with weights or biases of the differing channels wrong."""
     operator = alone.op
     name = operator.builtin
-    if name not in _CHANNEL_AXIS or len(alone.got) != 1:
+    if name not in CHANNEL_AXIS or len(alone.got) != 1:
         return
     ((tensor, dumped),) = alone.got.items()
     computed = alone.run(alone.plan(profile)).get(tensor)
@@ -153,7 +153,7 @@ def models_of_channels(alone: Part, profile: Profile) -> Iterator[tuple[str, Mod
         return
     yield from _biases(alone.model, operator.inputs[2:3], channels, computed.shape[-1])
     if len(channels) <= _FEW:
-        yield from _weights(alone.model, operator.inputs[1], _CHANNEL_AXIS[name], channels)
+        yield from _weights(alone.model, operator.inputs[1], CHANNEL_AXIS[name], channels)
 
 
 def _biases(model: Model, positions: Sequence[int], channels: Array, count: int) -> Iterator[tuple[str, Model]]:

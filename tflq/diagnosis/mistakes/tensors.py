@@ -34,7 +34,7 @@ _AXES = {
 }
 
 #: Places of biases among the inputs, by operator.
-_BIASES = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOSE_CONV": 3, "CONV_3D": 2}
+BIASES = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOSE_CONV": 3, "CONV_3D": 2}
 
 #: Options that are on or off.
 _SWITCHES = ("align_corners", "half_pixel_centers", "exclusive", "reverse", "adj_x", "adj_y", "approximate")
@@ -102,7 +102,7 @@ def _biases(alone: Model) -> Iterator[Mistaken]:
 
 def _float_biases(alone: Model) -> Iterator[Mistaken]:
     graph = view(alone)
-    place = _BIASES.get(graph.op(0).builtin, len(graph.op(0).inputs))
+    place = BIASES.get(graph.op(0).builtin, len(graph.op(0).inputs))
     tensor = graph.op(0).inputs[place] if place < len(graph.op(0).inputs) else -1
     value = graph.constant(tensor) if tensor >= 0 else None
     if value is None or value.dtype != np.float32 or not value.any():

@@ -67,6 +67,7 @@ _OF_DEFECTS = {
     DefectKind.NOTHING: "cannot tell: a runtime, a driver, or the program that reads the output wrote or read nothing",
     DefectKind.OVERWRITTEN: "the dump's: it does not hold the tensor as it was read; the operator is right",
     DefectKind.PLACE: "not decided between memory, geometry and the dump; the arithmetic is not it",
+    DefectKind.CONSTANT: "the device's memory: one constant of the model is another there; the arithmetic is not it",
     DefectKind.BLOCK: "not decided: the device, or a dump that was taken too late; the arithmetic is not it",
 }
 #: Numbers of versions from which on they are days.
