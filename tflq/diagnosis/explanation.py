@@ -19,7 +19,7 @@ from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.certainty import Certainty, evidence_of
 from tflq.diagnosis.equality import are_equal
 from tflq.diagnosis.faults.defect import Defect, DefectKind
-from tflq.diagnosis.hypotheses import Hypothesis, Kind, hypotheses
+from tflq.diagnosis.hypotheses import Hypothesis, Kind, hypotheses, named_mistakes
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.mistakes import mistakes
 from tflq.diagnosis.mistakes.device import raising
@@ -75,10 +75,8 @@ def explain_operator(
 
     if defect is None:
         return explained(search.groups(), None)
-    if defect.kind in (DefectKind.ADDRESSING, DefectKind.CONSTANT) or (
-        defect.kind == DefectKind.NOTHING and not defect.is_told
-    ):
-        named = explained(search.fitting_mistakes(), None)
+    if not defect.is_told or defect.kind in (DefectKind.ADDRESSING, DefectKind.PRECISION):
+        named = explained(search.fitting_mistakes(only_orders=defect.is_told), None)
         is_flat = len({value for one in (alone, *rest) for got in one.got.values() for value in np.unique(got)}) < 2
         if named.certainty != Certainty.NONE or (named.fitting and defect.certainty == Certainty.NONE and not is_flat):
             return named
@@ -127,10 +125,9 @@ class _Search:
         """Return the groups of profiles that reproduce every bit."""
         return self._exact(hypotheses(self._alone, self._profile, only_profiles=True))
 
-    def fitting_mistakes(self) -> list[Group]:
-        """Return the groups of single mistakes that reproduce every bit."""
-        found = hypotheses(self._alone, self._profile)
-        return self._exact(h for h in found if h.kind == Kind.MISTAKE)
+    def fitting_mistakes(self, *, only_orders: bool) -> list[Group]:
+        """Return the groups of single mistakes that reproduce every bit, or of those in orders and axes only."""
+        return self._exact(named_mistakes(self._alone, self._profile, only_orders=only_orders))
 
     def _exact(self, found: Iterable[Hypothesis]) -> list[Group]:
         first = self._by_result(found)

@@ -43,8 +43,13 @@ def hypotheses(alone: Part, profile: Profile, *, only_profiles: bool = False) ->
             yield Hypothesis(kind, other.name, device_of(other))
     if only_profiles:
         return
+    yield from named_mistakes(alone, profile)
+
+
+def named_mistakes(alone: Part, profile: Profile, *, only_orders: bool = False) -> Iterator[Hypothesis]:
+    """Yield every mistake, or only those in orders and axes."""
     turned = ((change.name, change.device) for change in reorderings(alone, profile))
-    for name, device in chain(mistakes(alone, profile), turned):
+    for name, device in turned if only_orders else chain(mistakes(alone, profile), turned):
         yield Hypothesis(Kind.MISTAKE, name, device)
 
 

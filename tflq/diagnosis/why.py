@@ -64,6 +64,11 @@ def answer(
     search = not is_recorded and not is_stream
     mistake = find_mistake(model, evidence.samples, profile, given, scaling) if search else None
     warnings = tuple(_warnings(model, evidence.samples))
+    plain = None
+    if mistake is not None and whole is not None and _is_steady(model, evidence.samples):
+        plain = _plainly(model, whole, profile, progress)
+        if plain.fit is not None and plain.fit.fitting:
+            mistake = None  # a profile gives these outputs of the right inputs
     if mistake is not None:
         weight = _weight_of_input(model, mistake, evidence, profile)
         beside = replace(mistake, dumps=dumps) if mistake.is_known and dumps is not None else mistake
@@ -72,7 +77,8 @@ def answer(
         return Answer(profile.name, fitted, findings, mistake, weight, len(evidence.samples), warnings)
     if whole is None and dumps is not None:
         whole = _complete(model, dumps, given, scaling)
-    plain = None if whole is None else _plainly(model, whole, profile, progress)
+    if plain is None and whole is not None:
+        plain = _plainly(model, whole, profile, progress)
     if search and (plain is None or not plain.is_whole):
         for near in near_mistakes(model, evidence.samples, profile, given, scaling):
             fitted, findings = _beside(model, near, profile)
@@ -95,6 +101,12 @@ def _in_order(
         return in_order(model, _complete(model, dumps, given, scaling), profile)
     except TflqError:
         return None
+
+
+def _is_steady(model: Model, samples: Sequence[dict[int, Array]]) -> bool:
+    """Return whether several samples have the same outputs, so that they show little about the inputs."""
+    outputs = [t for t in view(model).outputs if all(t in one for one in samples)]
+    return len(samples) > 1 and all(np.array_equal(one[t], samples[0][t]) for one in samples for t in outputs)
 
 
 def _beside(model: Model, mistake: Mistake, profile: Profile) -> tuple[Fit | None, Findings | None]:

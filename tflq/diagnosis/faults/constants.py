@@ -61,7 +61,9 @@ def changed_constant(case: Case) -> Defect | None:
             weights = case.parts[0].tensors[channel.tensor]
             place = f"all {case.differing:,} differing elements are in {where}; its weights are tensor {weights}"
             cleared = f"with that change the right arithmetic gives every element; {case.equal_text()}"
-            return Defect(DefectKind.CONSTANT, name, certainty_of(bits), case.tensor, place, cleared, _TELL)
+            return Defect(
+                DefectKind.CONSTANT, name, certainty_of(bits), case.tensor, place, cleared, _TELL, is_told=False
+            )
     return None
 
 

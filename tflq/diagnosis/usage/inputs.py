@@ -31,6 +31,13 @@ _FORMULAS: dict[str, Callable[[Array, float, int], Array]] = {
     "the zero point was subtracted, as if codes were dequantized": lambda r, s, z: s * (r - z),
     "not scaled: the zero point was added to real values": lambda r, s, z: r + z,
 }
+#: The same from codes that are right already.
+_OF_CODES: dict[str, Callable[[Array, float, int], Array]] = {
+    "the zero point was added a second time": lambda c, s, z: c + z,
+    "the zero point was subtracted from codes": lambda c, s, z: c - z,
+    "quantized twice": lambda c, s, z: c / s + z,
+    "codes were dequantized before they were fed": lambda c, s, z: s * (c - z),
+}
 #: Constants that an input holds if nothing filled it.
 _UNFILLED = "the input buffer was never filled, or holds one constant"
 
@@ -77,8 +84,10 @@ def _by_formulas(
             if text:
                 yield text, [saturate(spec, v) for v in numbers]
             yield from _wrapping(spec, text, numbers)
-        for text, formula in _FORMULAS.items():
-            numbers = [rounding(formula(v.astype(np.float64), scale, zero)) for v in real]
+        codes_of = [saturate(spec, rounding(v.astype(np.float64) / scale) + zero) for v in real]
+        both = [(*pair, real) for pair in _FORMULAS.items()] + [(*pair, codes_of) for pair in _OF_CODES.items()]
+        for text, formula, source in both:
+            numbers = [rounding(formula(v.astype(np.float64), scale, zero)) for v in source]
             yield text, [saturate(spec, v) for v in numbers]
             yield from _wrapping(spec, text, numbers)
     for mean, std in _SCALINGS:

@@ -262,7 +262,7 @@ def _tried(
 ) -> Mistake | None:
     """Return the mistake without which fewest elements differ; None if it does not explain the difference."""
     plain = _wrong(model, samples, profile)
-    if plain is not None and plain.worst < _WRONG:
+    if plain is not None and (plain.worst < _WRONG or is_flat(model, samples)):
         return None
     found: list[tuple[Wrong, str, Any]] = []
     for name, values in trials:
@@ -286,6 +286,15 @@ def _tried(
     also = tuple(dict.fromkeys(n for o, n, _ in found if o.differing == least and n != name))
     dumps = tuple(dump_of(model, one) for one in values)
     return Mistake(name, side, before, best.differing, best.elements, dumps, also, tuple(right))
+
+
+def is_flat(model: Model, samples: Sequence[Arrays]) -> bool:
+    """Return whether no output has two values, in all samples: then many mistakes may explain the outputs."""
+    values = (
+        np.unique(np.concatenate([np.ravel(one[t]) for one in samples if t in one] or [np.zeros(0)]))
+        for t in view(model).outputs
+    )
+    return all(len(every) < 2 for every in values)
 
 
 def _wrong(model: Model, samples: Sequence[Arrays], profile: Profile, count: int | None = _SAMPLES) -> Wrong | None:
