@@ -92,8 +92,8 @@ def in_order(model: Model, dumps: tuple[Dump, ...], profile: Profile) -> tuple[D
 
 def _apart(by_sample: BySample) -> tuple[int, int]:
     """Return the numbers of operators that were not compared and of elements that differ."""
-    differences = [d for row in by_sample for one in row for d in one.differences.values()]
-    return sum(bool(o.failure) for row in by_sample for o in row), sum(d.differing for d in differences)
+    every = [one for row in by_sample for one in row]
+    return sum(bool(one.failure) for one in every), sum(map(differing_elements, every))
 
 
 def _with_state(model: Model, dumps: tuple[Dump, ...], profile: Profile) -> tuple[Dump, ...]:
@@ -121,8 +121,13 @@ def _localizer(model: Model, profile: Profile, mode: Mode) -> Localizer:
 
 def most_telling(by_sample: Sequence[Sequence[Located]], index: int) -> int:
     """Return the sample in which most elements of operator `index` differ."""
-    counts = [sum(d.differing for d in sample[index].differences.values()) for sample in by_sample]
+    counts = [differing_elements(sample[index]) for sample in by_sample]
     return counts.index(max(counts))
+
+
+def differing_elements(operator: Located) -> int:
+    """Return the number of elements that differ; all of a result of another shape or type."""
+    return sum(d.elements if d.problem else d.differing for d in operator.differences.values())
 
 
 def trust(dump: Dump, operators: Iterable[Located]) -> Dump:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tflq.comparison.verification import record
-from tflq.comparison.verification.archive import runtime_of_archive
+from tflq.comparison.verification.evidence.dumps import recording_at
 from tflq.comparison.verification.evidence.inputs import given_inputs
 from tflq.comparison.verification.golden import Golden
 from tflq.comparison.verification.goldens import check_model
@@ -32,8 +32,9 @@ from tflq.diagnosis.why import answer
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import Subject, subject
 from tflq.engine.runtimes.foreign import FOREIGN
-from tflq.errors import InputWarning, OptionError, RuntimeFailed, TflqError, UnsupportedError
+from tflq.errors import InputError, InputWarning, OptionError, RuntimeFailed, TflqError, UnsupportedError
 from tflq.model.ir import Model, only_signed, signed
+from tflq.model.storage.archive import write_arrays
 from tflq.progress import Progress, silent
 from tflq.statements import Statement
 
@@ -147,9 +148,12 @@ class _Fed:
 def _of_arrays(fed: _Fed, arrays: Mapping[int | str, ArrayLike]) -> Answer:
     """Return the answer for arrays by tensor, as if a file held them."""
     named: dict[str, Any] = {f"t{key}" if isinstance(key, int) else key: np.asarray(v) for key, v in arrays.items()}
+    objects = next((key for key, value in named.items() if value.dtype.hasobject), None)
+    if objects is not None:
+        raise InputError("holds Python objects, not numbers", name=objects)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "arrays.npz")
-        np.savez(path, **named)
+        write_arrays(path, named)
         return replace(_of_file(fed, path), evidence="arrays")
 
 
@@ -194,7 +198,8 @@ def _of_other_signature(fed: _Fed, evidence: str, found: Answer) -> Answer:
 
 def _foreign_origin(path: str) -> str:
     """Return the foreign system, with its version and settings, that a recording names; "" for other evidence."""
-    runtime = runtime_of_archive(path) if path.endswith(".npz") else {}
+    golden = recording_at(path)
+    runtime = {} if golden is None else golden.runtime_facts
     name = str(runtime.get("name", ""))
     if name not in FOREIGN:
         return ""
