@@ -170,17 +170,23 @@ def _paddings(data: Any) -> Iterator[Mistaken]:
             "SAME padding on the other side": (down - down // 2, across - across // 2),
             "SAME padding on the other side, vertically": (down - down // 2, window.pad_left),
             "SAME padding on the other side, horizontally": (window.pad_top, across - across // 2),
-            "padding at the top is missing": (0, window.pad_left),
-            "padding at the left is missing": (window.pad_top, 0),
-            "all padding at the end": (0, 0),
+            **_missing(window),
             "all padding at the start": (down, across),
             "half the kernel as padding": (window.kernel_h // 2, window.kernel_w // 2),
         }
-        tried = {(window.pad_top, window.pad_left)}
         for name, (top, left) in paddings.items():
-            if (top, left) not in tried and top <= down and left <= across:
-                tried.add((top, left))
+            inside = top <= down and left <= across
+            if (top, left) != (window.pad_top, window.pad_left) and inside:
                 yield name + at, partial(part.rebuild, window._replace(pad_top=top, pad_left=left))
+
+
+def _missing(window: Window) -> dict[str, tuple[int, int]]:
+    """Return the paddings at the top and at the left if one or both are missing."""
+    top, left = window.pad_top, window.pad_left
+    if not (top and left):
+        return {f"padding at the {'top' if top else 'left'} is missing": (0, 0)}
+    one = {"padding at the top is missing": (0, left), "padding at the left is missing": (top, 0)}
+    return {**one, "all padding at the end": (0, 0)}
 
 
 def _whole(size: int, kernel: int, stride: int, dilation: int, out: int) -> int:

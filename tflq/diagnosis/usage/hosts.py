@@ -40,7 +40,7 @@ def _softmax(real: Array) -> Array:
 
 
 #: What a program computes from results, by name.
-_FURTHER: dict[str, Callable[[Array], Array]] = {
+FURTHER: dict[str, Callable[[Array], Array]] = {
     "softmax applied again by the program": _softmax,
     "logarithm of a softmax applied by the program": lambda r: np.log(_softmax(r)),
     "sigmoid applied again by the program": lambda r: 1 / (1 + np.exp(-r)),
@@ -166,7 +166,7 @@ def _further(model: Model, samples: Sequence[Arrays], right: Sequence[Arrays]) -
     if all(np.ptp(v) == 0 for v, _, _ in pairs) or not all(np.isfinite(v).all() for v, _, _ in pairs):
         return
     with np.errstate(all="ignore"):
-        for name, function in _FURTHER.items():
+        for name, function in FURTHER.items():
             if all(np.allclose(function(real), v, _RELATIVE, _ABSOLUTE) for v, real, _ in pairs):
                 yield name, fixed
     saved, due = (np.concatenate([np.ravel(pair[k]) for pair in pairs]) for k in (0, 1))

@@ -72,6 +72,8 @@ _OF_DEFECTS = {
 }
 #: Numbers of versions from which on they are days.
 _DAY = 20_000_000
+#: Places inside prepared data.
+_INSIDE = re.compile(r" \((data(\.[\w\[\]]+)*|pipeline|window|table)\)")
 #: Causes that a headline names.
 _NAMED = 3
 
@@ -215,7 +217,11 @@ def _text(version: tuple[int, ...]) -> str:
 
 
 def alternatives(names: Sequence[str]) -> str:
-    """Return the first names, joined by "or", and how many more there are. A common beginning appears once."""
+    """Return the first names, joined by "or", and how many more there are. A common beginning appears once.
+
+    Places inside prepared data are left out: they mean something beside the data only.
+    """
+    names = list(dict.fromkeys(_INSIDE.sub("", name) for name in names))
     more, head = len(names) - _NAMED, names[0].partition(": ")[0] + ": " if names else ""
     alike = len(names) > 1 and all(name.startswith(head) for name in names)
     rest = [name.removeprefix(head) if alike else name for name in names[1:_NAMED]]
@@ -392,6 +398,11 @@ def advice(answer: Answer, asked: Asked) -> str:
         return "report it to the device's makers: --paste prints the text"
     if answer.fault == Fault.MODEL:
         return f"convert the model again so that it keeps the rule; `tflq lint {asked.model}` lists all that it breaks"
+    if answer.fault == Fault.DEVICE and not cause_names(answer):
+        return (
+            "check that the device holds this very file (its checksum): another model, or a changed one, gives such "
+            f"results; if it does, `{asked.command} --paste` prints what to send to its makers"
+        )
     if answer.fault == Fault.DEVICE:
         return f"report it to the device's makers: `{asked.command} --paste` prints the text"
     if answer.fault == Fault.OPEN and is_of_outputs(answer):
