@@ -64,10 +64,15 @@ def walk(localizer: Localizer, dumps: Sequence[Dump]) -> BySample:
 def in_order(model: Model, dumps: tuple[Dump, ...], profile: Profile) -> tuple[Dump, ...]:
     """Return the samples of a model with state as steps of one run, or as runs that begin anew.
 
-    Both readings are compared with the profile; fewer elements differ in the one that is taken, and a warning names it.
+    A recording knows the order of its samples. Else both readings are compared with the profile; fewer elements differ
+    in the one that is taken, and a warning names it.
     """
-    if len(dumps) < 2 or any(dump.continues for dump in dumps) or not has_variables(model):
+    if not has_variables(model):
+        return tuple(replace(dump, continues=False) if dump.continues else dump for dump in dumps)
+    if len(dumps) < 2:
         return dumps
+    if any(dump.continues for dump in dumps):
+        return _with_state(model, dumps, profile)
     steps = tuple(replace(dump, continues=k > 0) for k, dump in enumerate(dumps))
     apart, in_steps = (_apart(localize_samples(model, some, profile)) for some in (dumps, steps))
     if apart == in_steps:

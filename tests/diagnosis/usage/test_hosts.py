@@ -89,6 +89,18 @@ def _softmax(real: Array) -> Array:
     return raised / raised.sum(-1, keepdims=True)
 
 
+def test_an_input_that_the_dump_holds_and_the_device_lacked() -> None:
+    model = dense()
+    fed = [clipped(np.rint(v.astype(np.float64) / 0.02) + 9) for v in given()]
+    (source,), unfilled = view(model).inputs, [np.full((1, 6), 9, np.int8)] * len(fed)
+    samples = [
+        {**made, source: x} for made, x in zip(device(model, unfilled, "litert-ref", whole=False), fed, strict=True)
+    ]
+    mistake = found(model, samples, [])
+    assert mistake is not None
+    assert "its input was the zero point in every run" in mistake.name
+
+
 def test_a_softmax_that_the_program_applies_again() -> None:
     model = dense(is_softmax=True)
     samples, fed = saved(model, lambda c: _softmax((c.astype(np.float64) + 128) / 256).astype(np.float32))

@@ -13,6 +13,7 @@ import numpy as np
 
 from tflq.comparison.verification.evidence.dumps import dump_of
 from tflq.comparison.verification.evidence.inputs import has_scale, scale_of
+from tflq.diagnosis.usage.inputs import constants
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
@@ -60,6 +61,11 @@ def rearranged(model: Model, samples: Sequence[Arrays], profile: Profile) -> Ite
     if any(t not in one for one in samples for t in graph.inputs):
         return
     yield from _exchanged(model, samples, graph.inputs, "inputs")
+    for tensor in graph.inputs:
+        held, spec = [one[tensor] for one in samples], graph.tensors[tensor]
+        for name, values in constants(spec, held):
+            which = f" ({spec.name or tensor})" if len(graph.inputs) > 1 else ""
+            yield name + which, [{**one, tensor: value} for one, value in zip(samples, values, strict=True)]
     yield from _exchanged(model, samples, graph.outputs, "outputs")
     try:
         plan = make_plan(model, profile)

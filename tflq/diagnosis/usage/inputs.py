@@ -38,7 +38,9 @@ _OF_CODES: dict[str, Callable[[Array, float, int], Array]] = {
     "quantized twice": lambda c, s, z: c / s + z,
     "codes were dequantized before they were fed": lambda c, s, z: s * (c - z),
 }
-#: Constants that an input holds if nothing filled it.
+#: The rival of results that were saved one sample late, or are always the same.
+STALE = ", or the device kept them (stale)"
+#: The name of inputs that nothing filled.
 _UNFILLED = "the input buffer was never filled, or holds one constant"
 
 
@@ -59,7 +61,7 @@ def mistaken(
             if expected is not None:
                 yield name, expected
         yield from _scale(spec, samples, even=even)
-    yield from _constant(spec, samples, scaling)
+    yield from _unfilled(spec, samples, scaling)
     if has_scale(spec):
         yield from _by_formulas(spec, samples, scaling, other)
 
@@ -121,22 +123,25 @@ def _wrapped(spec: TensorSpec, values: Array) -> Array:
     return finite.astype(np.int64).astype(carrier)
 
 
-def _constant(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
-    """Yield inputs of one constant, and the first sample's input in every run."""
-    expected = prepare(spec, samples, scaling)
-    if expected is None:
-        return
+def constants(spec: TensorSpec, expected: Samples) -> Iterator[tuple[str, list[Array]]]:
+    """Yield inputs of one constant, as a buffer holds that nothing fills."""
     values: dict[float, str] = {0: "zeros"}
     if has_scale(spec):
         low, high = code_limits(TensorType(spec.type))
         values = {high: "the highest code", low: "the lowest code", scale_of(spec)[1]: "the zero point", **values}
     for value, name in reversed(values.items()):
         yield f"{_UNFILLED}: its input was {name} in every run", [np.full_like(v, value) for v in expected]
+
+
+def _unfilled(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
+    """Yield inputs of one constant, and the first sample's input in every run."""
+    expected = prepare(spec, samples, scaling)
+    if expected is None:
+        return
+    yield from constants(spec, expected)
     if len(expected) > 1:
-        yield (
-            "the input buffer was written once only: its input was that of sample 0 in every run",
-            [expected[0]] * len(expected),
-        )
+        name = f"the input buffer was written once only: every run gives the results of sample 0{STALE}"
+        yield name, [expected[0]] * len(expected)
 
 
 def _of_other_sign(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:

@@ -16,8 +16,8 @@ from tflq.comparison.verification.results import Located, Status, status_of
 from tflq.comparison.verification.scaling import Scaling
 from tflq.diagnosis.localization import localize_samples
 from tflq.diagnosis.usage.hosts import FLOATS, rearranged
-from tflq.diagnosis.usage.inputs import mistaken, scaling_text
-from tflq.diagnosis.usage.values import STALE, correct
+from tflq.diagnosis.usage.inputs import STALE, mistaken, scaling_text
+from tflq.diagnosis.usage.values import correct
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import Model, TensorSpec, view
@@ -70,7 +70,7 @@ class Mistake:
     @property
     def is_open(self) -> bool:
         """True if the device may have kept its results: a late file holds the last sample's in the first place."""
-        return self.name.endswith(STALE) and self.after > 0
+        return self.name.endswith(STALE) and (self.after > 0 or self.side == Side.INPUT)
 
     @property
     def is_certain(self) -> bool:

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from tflq.comparison.verification.evidence.inputs import has_scale, scale_of
+from tflq.diagnosis.usage.inputs import STALE
 from tflq.engine.kernels.code_limits import code_limits
 from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, view
 from tflq.typing import Array
 
 #: The arrays of one run, by tensor.
 Arrays = Mapping[int, Array]
-#: The rival of results that were saved one sample late.
-STALE = ", or the device kept them (stale)"
 #: Codes, from floats and the scales and zero points of the tensor and of the input.
 Formula = Callable[[Array, float, int, float, int], Array]
 #: What programs compute in place of scale * (code - zero point), undone.
