@@ -28,7 +28,8 @@ def mistaken_results(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Yield limits of the results at 0 and -1, and at the lowest and highest codes of the dump."""
     for name, limit in _LIMITS.items():
         yield name, _limit(profile, limit)
-    yield "saturates to the type before the zero point is added", partial(_saturate_first, profile)
+    if len(alone.op.outputs) == 1:
+        yield "saturates to the type before the zero point is added", partial(_saturate_first, profile)
     yield from _branches(alone, profile)
     codes = [v for v in alone.got.values() if v.dtype.kind in "iu" and v.size]
     if len(codes) == 1:

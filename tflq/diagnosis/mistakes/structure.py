@@ -17,6 +17,7 @@ from tflq.diagnosis.mistakes.device import Change, Device, Turn, Values
 from tflq.engine.api.part import Part
 from tflq.engine.profiles import Profile
 from tflq.model.ir import Model
+from tflq.model.ir.schema import enum
 from tflq.model.surgery.edit import with_constant, with_operator, with_option, with_tensors
 from tflq.typing import Array
 
@@ -45,13 +46,37 @@ _BROADCAST = (
     "SQUARED_DIFFERENCE",
     "SUB",
 )
+#: Operators of which one is computed in place of the other.
+_TWINS = (
+    ("ARG_MAX", "ARG_MIN"),
+    ("AVERAGE_POOL_2D", "MAX_POOL_2D"),
+    ("CEIL", "FLOOR"),
+    ("EQUAL", "NOT_EQUAL"),
+    ("GREATER", "GREATER_EQUAL"),
+    ("LESS", "LESS_EQUAL"),
+    ("LOGICAL_AND", "LOGICAL_OR"),
+    ("MAXIMUM", "MINIMUM"),
+    ("MEAN", "SUM"),
+    ("REDUCE_MAX", "REDUCE_MIN"),
+    ("RELU", "RELU6"),
+)
 #: Numbers of pairs of inputs, of axes and of orders that are tried.
 _PAIRS, _AXES, _ORDERS = 15, 24, 24
 
 
 def mistaken_structure(alone: Part, profile: Profile) -> Iterator[Change]:
     """Yield the operator's other axes, orders and shapes."""
-    for found in (_axes, _operands, _parameters, _last_of_equal, _blocks, _paddings, _permutations, _broadcasts):
+    for found in (
+        _axes,
+        _operands,
+        _twins,
+        _parameters,
+        _last_of_equal,
+        _blocks,
+        _paddings,
+        _permutations,
+        _broadcasts,
+    ):
         yield from found(alone, profile)
 
 
@@ -125,8 +150,9 @@ def _operands(alone: Part, profile: Profile) -> Iterator[Change]:
     """Yield two inputs or two results exchanged, and all of them in reverse."""
     record, specs = alone.op.record, alone.graph.tensors
     inputs = alone.op.inputs
-    alike = [i for i, t in enumerate(inputs) if t >= 0 and specs[t].type == specs[inputs[0]].type]
-    for i, k in islice(combinations(alike, 2), _PAIRS):
+    alike = [i for i, t in enumerate(inputs) if t >= 0]
+    pairs = ((i, k) for i, k in combinations(alike, 2) if specs[inputs[i]].type == specs[inputs[k]].type)
+    for i, k in islice(pairs, _PAIRS):
         order = list(inputs)
         order[i], order[k] = order[k], order[i]
         yield _of_model(
@@ -150,6 +176,18 @@ def _exchanged(profile: Profile, places: Mapping[int, int]) -> Device:
         return {t: values[places.get(t, t)] for t in alone.got}
 
     return _shaped(device)
+
+
+def _twins(alone: Part, profile: Profile) -> Iterator[Change]:
+    """Yield the operators that are mistaken for this one."""
+    code = alone.op.record.opcode_index
+    for pair in _TWINS:
+        for other in set(pair) - {alone.op.builtin} if alone.op.builtin in pair else ():
+            codes = list(alone.model.operator_codes)
+            codes[code] = replace(codes[code], builtin_code=enum("BuiltinOperator")[other], name=other)
+            yield _of_model(
+                f"{other} computed in place of it", profile, replace(alone.model, operator_codes=tuple(codes))
+            )
 
 
 def _parameters(alone: Part, profile: Profile) -> Iterator[Change]:
