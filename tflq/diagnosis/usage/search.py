@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from hashlib import blake2b
 from itertools import chain
 from typing import Any
 
@@ -168,9 +169,9 @@ def _nearest(
     before = _wrong(model, plain, profile)
     if before is not None and before.far < _WRONG:
         return
-    found = []
+    found, first_of = [], _first_sample(model, profile)
     for name, values in trials:
-        first = _wrong(model, values, profile, 1)
+        first = first_of(values)
         if first is None or first.far > 2 * _STILL_FAR:
             continue
         after = _wrong(model, values, profile)
@@ -264,9 +265,9 @@ def _tried(
     plain = _wrong(model, samples, profile)
     if plain is not None and (plain.worst < _WRONG or is_flat(model, samples)):
         return None
-    found: list[tuple[Wrong, str, Any]] = []
+    found, first_of = list[tuple[Wrong, str, Any]](), _first_sample(model, profile)
     for name, values in trials:
-        first = _wrong(model, values, profile, 1)
+        first = first_of(values)
         if first is None or first.differing > _RIGHT * first.elements * _SAMPLES:
             continue  # the others cannot make up for it
         outcome = first if len(values) == 1 else _wrong(model, values, profile)
@@ -286,6 +287,21 @@ def _tried(
     also = tuple(dict.fromkeys(n for o, n, _ in found if o.differing == least and n != name))
     dumps = tuple(dump_of(model, one) for one in values)
     return Mistake(name, side, before, best.differing, best.elements, dumps, also, tuple(right))
+
+
+def _first_sample(model: Model, profile: Profile) -> Callable[[Sequence[Arrays]], Wrong | None]:
+    """Return `_wrong` of the first sample, computed once for equal values: many mistakes give the same."""
+    known: dict[bytes, Wrong | None] = {}
+
+    def wrong(values: Sequence[Arrays]) -> Wrong | None:
+        key = blake2b(digest_size=16)
+        for tensor, value in values[0].items():
+            key.update(f"{tensor} {value.dtype} {value.shape} ".encode() + value.tobytes())
+        if key.digest() not in known:
+            known[key.digest()] = _wrong(model, values, profile, 1)
+        return known[key.digest()]
+
+    return wrong
 
 
 def is_flat(model: Model, samples: Sequence[Arrays]) -> bool:

@@ -60,11 +60,7 @@ def cause_text(e: Explanation) -> str:
     """Return one line: the causes that reproduce all bits, or that none does."""
     doubts = "; ".join(e.doubts)
     tried = e.evidence.tried.get(Kind.MISTAKE, 0)
-    of = (
-        f", of {tried:,} with different results: profiles, mistakes, and pairs of the best"
-        if tried
-        else ""
-    )
+    of = f", of {tried:,} with different results: profiles, mistakes, and pairs of the best" if tried else ""
     if e.defect is not None and e.is_a_defect:
         return f"{_DEFECTS[e.defect.certainty]}: {e.defect.name}"
     return {
