@@ -20,8 +20,8 @@ from tflq.diagnosis.faults import DefectKind
 from tflq.diagnosis.linting import portable
 from tflq.diagnosis.linting.checking import RULES
 from tflq.diagnosis.linting.targets import TARGETS, target_rules
-from tflq.diagnosis.mistakes import mistakes
-from tflq.diagnosis.usage import values
+from tflq.diagnosis.mistakes import mistakes, reorderings
+from tflq.diagnosis.usage import hosts, values
 from tflq.diagnosis.usage.inputs import mistaken
 from tflq.diagnosis.why import Fault
 from tflq.engine.api.files import load
@@ -82,6 +82,7 @@ OF_DEFECTS = {
     DefectKind.PRECISION: "floats: float16 or bfloat16 inside, infinity or NaN with their channels, subnormal numbers "
     "flushed to zero, a mistake that is reproduced up to the rounding of floats",
     DefectKind.PADDING: "only results whose windows reach beyond one side of the image differ: padding was not made",
+    DefectKind.CONSTANT: "one constant of a channel is another in the device's memory: a flipped bit, erased bytes",
     DefectKind.PLACE: "only some images, rows, columns, channels or lanes of a vector differ",
 }
 DEVICES = """## Mistakes of devices
@@ -141,9 +142,13 @@ def of_users() -> Iterator[str]:
     graph = view(model)
     pixels = np.random.default_rng(0).integers(0, 256, (2, 1, 8, 8, 3)).astype(np.float32)
     spec = graph.tensors[graph.inputs[0]]
-    names = [f"input: {general(name)}" for name, _ in mistaken(spec, list(pixels), SCALING)]
+    fed = (name for name, _ in mistaken(spec, list(pixels), SCALING))
+    names = [f"input: {general(name)}" for name in fed if ", and " not in name]  # without combinations
     names += [f"dump: {name}" for name, _ in values._OF_TENSORS]
     names += [f"dump: off by one sample: results of the {word} were saved" for word in ("next", "one before")]
+    names += [f"dump: {name}" for name in hosts.FURTHER]
+    names += ["dump: the outputs are those of the float model", "dump: the outputs are those of another signature"]
+    names += [f"dump: {word} in another order" for word in ("inputs", "outputs", "classes", "samples")]
     names.append("dump: reused arena memory: the dump holds tensor N in place of tensor N")
     rows = ((anchor("user", name) + name.partition(": ")[0], name.partition(": ")[2]) for name in dict.fromkeys(names))
     return table(("in", "mistake"), rows)
@@ -183,7 +188,8 @@ def _tried() -> Iterator[tuple[str, str]]:
             inputs = {t: golden[f"s0_in{i}"] for i, t in enumerate(graph.inputs)}
             outputs = {t: golden[f"s0_out{i}"] for i, t in enumerate(graph.outputs)}
         part = Part((0,), model, tuple(range(len(graph.tensors))), inputs, outputs)
-        for name, _ in mistakes(part, profile):
+        changed = (change.name for change in reorderings(part, profile))
+        for name in (*(name for name, _ in mistakes(part, profile)), *changed):
             yield graph.ops[0].name, name
 
 

@@ -36,7 +36,7 @@ def failing(*_: Any) -> Iterator[Any]:
 
 
 def test_a_source_of_mistakes_that_raises_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mistakes, "mistaken_taps", failing)
+    monkeypatch.setitem(mistakes.LISTED, "taps", failing)
     model, dumped = rescale()
     found = explained(model, dumped)
     assert found.explanation is not None

@@ -11,7 +11,7 @@ import pytest
 from support import suites
 from tflq.comparison.verification import load_golden
 from tflq.comparison.verification.dump import Dump
-from tflq.diagnosis.reduction import Check, Reduced, outputs_of, reduce_check, reduce_dump
+from tflq.diagnosis.reduction import Check, Reduced, _elements, outputs_of, reduce_check, reduce_dump
 from tflq.engine.api.files import load, save
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import PROFILES
@@ -195,3 +195,9 @@ def test_a_check_brings_mobilenet_down_to_64_elements_in_few_rounds(shared: Path
     assert differs(found.model, found.sample)
     (live,) = loads_in_litert(found)
     assert np.array_equal(live, found.expected[0])
+
+
+def test_elements_to_try_are_those_whose_bits_differ() -> None:
+    """NaN is the same in both; the zeros have other signs."""
+    expected = np.array([np.nan, 0.0, 1.0, 2.0], np.float32)
+    assert sorted(_elements(expected, np.array([np.nan, -0.0, 1.0, 3.0], np.float32))) == [(1,), (3,)]

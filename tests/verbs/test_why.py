@@ -11,12 +11,15 @@ import pytest
 import tflq
 from support import suites
 from support.convolved import REF, network, result, runs
+from tflq.comparison.verification.bundle import save_bundle
 from tflq.comparison.verification.evidence.dumps import load_dump
+from tflq.comparison.verification.golden import Golden, InputFacts, Observation
 from tflq.diagnosis.mistakes.requantization import MISTAKES
 from tflq.diagnosis.why import Fault
 from tflq.engine.api.part import part_of
 from tflq.errors import InputError
 from tflq.model.ir import view
+from tflq.verbs.why import _foreign_origin
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 DUMP = suites.ROOT / "golden" / "dumps" / "digits_mobilenet_int8.cmsis_single.npz"
@@ -106,3 +109,23 @@ def test_a_recording_that_names_a_foreign_system_is_of_that(tmp_path: Path, name
     found = tflq.why(MODEL, path)
     assert found.fault == fault
     assert ("the arithmetic of openvino 1.2" in str(found).splitlines()[0]) == (name == "openvino")
+
+
+def test_a_recording_names_its_system_in_either_form(tmp_path: Path) -> None:
+    """A .zip bundle, too, holds who recorded it."""
+    (values,), output = runs(network(), 1), view(network()).outputs[0]
+    observation = Observation((values[0],), (values[output],), {})
+    facts = {"name": "openvino", "version": "1.2"}
+    golden = Golden((observation,), False, InputFacts("arrays", None, 1), facts)
+    golden.save(tmp_path / "recording.npz")
+    save_bundle(tmp_path / "recording.zip", [golden])
+    origins = [_foreign_origin(str(tmp_path / f"recording.{form}")) for form in ("npz", "zip")]
+    assert origins == ["openvino 1.2"] * 2
+
+
+def test_arrays_may_have_any_name() -> None:
+    (values,), output = runs(network(), 1), view(network()).outputs[0]
+    entries = {0: values[0], output: values[output]}
+    assert tflq.why(MODEL, {**entries, "file": np.zeros(3)}).fault != Fault.USER
+    with pytest.raises(InputError, match="Python objects"):
+        tflq.why(MODEL, {**entries, "file": np.array([None, "x"])})

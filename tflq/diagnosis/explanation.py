@@ -19,7 +19,7 @@ from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.certainty import Certainty, evidence_of
 from tflq.diagnosis.equality import are_equal
 from tflq.diagnosis.faults.defect import Defect, DefectKind
-from tflq.diagnosis.hypotheses import Hypothesis, Kind, hypotheses
+from tflq.diagnosis.hypotheses import Hypothesis, Kind, hypotheses, named_mistakes
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.mistakes import mistakes
 from tflq.diagnosis.mistakes.device import raising
@@ -51,8 +51,9 @@ def explain_operator(
     """Score every hypothesis on all elements of the operator's results that the dump holds.
 
     `others` are further samples: hypotheses that reproduce the first must reproduce them, too. Of the others, only the
-    best are computed on them. If a `defect` is known, no hypothesis about arithmetic is tried. If that is that nothing
-    was computed, other profiles still are: one may have that fault.
+    best are computed on them. If a `defect` is known, no hypothesis about arithmetic is tried, with two exceptions. A
+    named mistake that reproduces every bit is likelier than elements in other places, or than a result that only seems
+    not to be computed. If nothing was computed, other profiles are tried: one may have that fault.
     """
     alone, *rest = (operator_alone(model, one, index, profile) for one in (dump, *others))
     bases = [one.run(one.plan(profile)) for one in (alone, *rest)]
@@ -61,16 +62,25 @@ def explain_operator(
     if matching == elements:
         return Explanation(index, profile.name, matching, elements, ())
     search = _Search(alone, rest, profile, bases[0], elements)
-    if defect is None:
-        groups = search.groups()
-    else:
-        groups = search.of_profiles() if defect.kind == DefectKind.NOTHING else []
-    evidence = evidence_of(list(zip((alone, *rest), bases, strict=True)), search.tried)
-    parts = (separate(g, alone) if g.matching == elements else [g] for g in groups)
-    causes = tuple(Cause(tuple(part.members), part.matching, elements) for some in parts for part in some)
     places = _where([(base, one.got) for base, one in zip(bases, (alone, *rest), strict=True)])
-    faults = tuple(search.faults.values())
-    return Explanation(index, profile.name, matching, elements, causes, evidence, places, faults=faults, defect=defect)
+
+    def explained(groups: list[Group], defect: Defect | None) -> Explanation:
+        evidence = evidence_of(list(zip((alone, *rest), bases, strict=True)), search.tried)
+        parts = (separate(g, alone) if g.matching == elements else [g] for g in groups)
+        causes = tuple(Cause(tuple(part.members), part.matching, elements) for some in parts for part in some)
+        faults = tuple(search.faults.values())
+        return Explanation(
+            index, profile.name, matching, elements, causes, evidence, places, faults=faults, defect=defect
+        )
+
+    if defect is None:
+        return explained(search.groups(), None)
+    if not defect.is_told or defect.kind in (DefectKind.ADDRESSING, DefectKind.PRECISION):
+        named = explained(search.fitting_mistakes(only_orders=defect.is_told), None)
+        is_flat = len({value for one in (alone, *rest) for got in one.got.values() for value in np.unique(got)}) < 2
+        if named.certainty != Certainty.NONE or (named.fitting and defect.certainty == Certainty.NONE and not is_flat):
+            return named
+    return explained(search.of_profiles() if defect.kind == DefectKind.NOTHING else [], defect)
 
 
 def prove(explanation: Explanation, alone: Part) -> Explanation:
@@ -113,7 +123,13 @@ class _Search:
 
     def of_profiles(self) -> list[Group]:
         """Return the groups of profiles that reproduce every bit."""
-        found = (h for h in hypotheses(self._alone, self._profile, only_profiles=True))
+        return self._exact(hypotheses(self._alone, self._profile, only_profiles=True))
+
+    def fitting_mistakes(self, *, only_orders: bool) -> list[Group]:
+        """Return the groups of single mistakes that reproduce every bit, or of those in orders and axes only."""
+        return self._exact(named_mistakes(self._alone, self._profile, only_orders=only_orders))
+
+    def _exact(self, found: Iterable[Hypothesis]) -> list[Group]:
         first = self._by_result(found)
         self.tried = _tried(first)
         return self._fitting(_over(first, self._rest))

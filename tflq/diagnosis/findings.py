@@ -181,7 +181,10 @@ def investigate(
     sample = most_telling(by_sample, index)
     telling = [k for k in range(len(samples)) if k == sample or by_sample[k][index].differences]
     telling = [k for k in telling if not among or k == sample or k in among]
-    dumps = {k: replace(trust(samples[k], by_sample[k]), variables=by_sample[k][index].began) for k in telling}
+    dumps = {
+        k: replace(trust(samples[k], by_sample[k]), variables={**samples[k].variables, **by_sample[k][index].began})
+        for k in telling
+    }
     explained = replace(findings, sample=sample if len(samples) > 1 else None)
     others = [dump for k, dump in dumps.items() if k != sample]
     every = [trust(one, row) for one, row in zip(samples, by_sample, strict=True)]

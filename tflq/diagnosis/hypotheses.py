@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from tflq.diagnosis.mistakes import Device, mistakes, reorderings
-from tflq.diagnosis.mistakes.device import Under, guard
+from tflq.diagnosis.mistakes.device import Under
 from tflq.engine.api.part import Part
 from tflq.engine.kernels.validity import XNNPACK
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -42,8 +43,13 @@ def hypotheses(alone: Part, profile: Profile, *, only_profiles: bool = False) ->
             yield Hypothesis(kind, other.name, device_of(other))
     if only_profiles:
         return
-    turned = guard("orders of axes", lambda: ((c.name, c.device) for c in reorderings(alone, profile)))
-    for name, device in (*mistakes(alone, profile), *turned):
+    yield from named_mistakes(alone, profile)
+
+
+def named_mistakes(alone: Part, profile: Profile, *, only_orders: bool = False) -> Iterator[Hypothesis]:
+    """Yield every mistake, or only those in orders and axes."""
+    turned = ((change.name, change.device) for change in reorderings(alone, profile))
+    for name, device in turned if only_orders else chain(mistakes(alone, profile), turned):
         yield Hypothesis(Kind.MISTAKE, name, device)
 
 

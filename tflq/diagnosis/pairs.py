@@ -76,7 +76,8 @@ def pairs(alone: Part, profile: Profile, base: Mapping[int, Array], thinner: Thi
     view, whole = _View.through(alone, thinner), _View(alone, None)
     for alike in view.best(((c.device, c) for c in changes(view.part, profile)), profile):
         yield from _under(alike, alone, [n for n, d in _seconds(alike[0], view.part) if view.is_exact(d)])
-    for alike in whole.best(((c.device, c) for c in reorderings(alone, profile)), profile):
+    leading = ((c.device, c) for c in reorderings(alone, profile) if c.run is None)
+    for alike in whole.best(leading, profile):
         turned = alike[0].of(alone)
         own = turned.run(turned.plan(profile))
         inside = _View.through(turned, thinned(turned, profile, own))
@@ -119,11 +120,11 @@ def _with_readings(alone: Part, profile: Profile, view: _View) -> Iterator[Hypot
             yield Hypothesis(Kind.MISTAKES, name, device)
     fitting: dict[str, set[str]] = {}
     for change in changes(view.part, profile) if leading else ():
-        for name, device in _readings(change.of(view.part), change.profile):
+        for name, device in _readings(change.of(view.part), change.first):
             if name in leading and view.is_exact(change.under(device)):
                 fitting.setdefault(change.name, set()).add(name)
     for change in changes(alone, profile) if fitting else ():
-        for name, device in _readings(change.of(alone), change.profile) if change.name in fitting else ():
+        for name, device in _readings(change.of(alone), change.first) if change.name in fitting else ():
             if name in fitting[change.name]:
                 yield Hypothesis(Kind.MISTAKES, f"{change.name}; and {name}", change.under(device))
 
@@ -138,7 +139,7 @@ def _under(alike: Iterable[Change], alone: Part, names: list[str]) -> Iterator[H
 
 def _seconds(first: Change, part: Part) -> Iterator[Mistaken]:
     """Yield every mistake under the first one."""
-    for name, device in _mistakes(first.of(part), first.profile):
+    for name, device in _mistakes(first.of(part), first.first):
         yield name, first.under(device)
 
 

@@ -21,7 +21,7 @@ from tflq.diagnosis.certainty import Certainty, Evidence, inside
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.foreign import foreign_causes
 from tflq.diagnosis.hypotheses import Kind, nearness
-from tflq.diagnosis.localization import BySample, localize_samples, trust
+from tflq.diagnosis.localization import BySample, localize_samples, trust, walk
 from tflq.diagnosis.rows import computation
 from tflq.display import display_by
 from tflq.engine.kernels.exactness import Exactness
@@ -241,7 +241,7 @@ def fit(
     parts, shared = tuple(alone(model, op.index) for op in graph.ops), Shared(computation)
     profiles = tuple(profile for profile in candidates(first) if not among or profile.name in among)
     walker = Localizer(model, first, parts=parts, shared=shared, reads_constants=False, carries=True)
-    walks = [replace(walker, profile=profile).operators(believed) for profile in profiles]
+    walks = [zip(*walk(replace(walker, profile=profile), believed), strict=True) for profile in profiles]
     rows, failures = [], {}
     for index, together in enumerate(zip(*walks, strict=True)):
         located = [merge_samples(samples) for samples in together]

@@ -101,7 +101,7 @@ def _device_of(expected: Array, got: Array, result: Array) -> Array | None:
 
 def _elements(expected: Array, got: Array) -> list[tuple[int, ...]]:
     """Return differing elements to try: evenly spread, since an edge may prevent some from being narrowed."""
-    where = np.argwhere(expected != got)
+    where = np.argwhere(unequal(expected, got))
     picks = np.unique(np.linspace(0, len(where) - 1, min(len(where), 16)).astype(int))
     return [tuple(int(i) for i in where[k]) for k in (*picks[len(picks) // 2 :], *picks[: len(picks) // 2])]
 

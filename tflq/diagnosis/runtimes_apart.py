@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from threading import Thread
 
 from tflq.comparison.verification.golden import Golden
+from tflq.diagnosis.outcomes import bits_of
 from tflq.errors import RuntimeFailed, RuntimeMissing
 
 #: Runtimes that may be installed in one Python, the usual device first.
@@ -83,5 +84,5 @@ def _digest(golden: Golden) -> bytes:
     whole = hashlib.blake2b(digest_size=16)
     for observation in golden.observations:
         for value in observation.outputs:
-            whole.update(b"none" if value is None else f"{value.dtype.name}{value.shape}".encode() + value.tobytes())
+            whole.update(b"none" if value is None else f"{value.dtype.name}{value.shape}".encode() + bits_of(value))
     return whole.digest()

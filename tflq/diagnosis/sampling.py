@@ -12,12 +12,11 @@ from dataclasses import replace
 from itertools import takewhile
 
 from tflq.comparison.verification.dump import Dump
-from tflq.comparison.verification.results import Located
 from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.hypotheses import Hypothesis
-from tflq.diagnosis.localization import BySample, localize_samples, operator_alone, trust
+from tflq.diagnosis.localization import BySample, differing_elements, localize_samples, operator_alone, trust
 from tflq.diagnosis.outcomes import results, score
 from tflq.diagnosis.profile_fit import Fit, FitVerdict, exact_operators, fit
 from tflq.engine.api.part import Part
@@ -54,7 +53,7 @@ def _rank(by_sample: BySample) -> tuple[list[int], int]:
 
     These come first: each time the sample that shows most operators which those before it do not show.
     """
-    differing = [[_differing(operator) for operator in row] for row in by_sample]
+    differing = [[differing_elements(operator) for operator in row] for row in by_sample]
     order = sorted(range(len(by_sample)), key=lambda k: (-sum(differing[k]), k))
     shown = [{i for i, count in enumerate(row) if count} for row in differing]
     missing, cover = set[int]().union(*shown), list[int]()
@@ -63,10 +62,6 @@ def _rank(by_sample: BySample) -> tuple[list[int], int]:
         cover.append(best)
         missing -= shown[best]
     return [*cover, *(k for k in order if k not in cover)], len(cover)
-
-
-def _differing(operator: Located) -> int:
-    return sum(d.elements if d.problem else d.differing for d in operator.differences.values())
 
 
 def confirm(

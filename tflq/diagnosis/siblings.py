@@ -16,7 +16,7 @@ from tflq.comparison.verification.results import Located
 from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.certainty import Certainty, evidence_of
 from tflq.diagnosis.hypotheses import Hypothesis, Kind, hypotheses
-from tflq.diagnosis.localization import operator_alone
+from tflq.diagnosis.localization import differing_elements, operator_alone
 from tflq.diagnosis.mistakes import Device
 from tflq.diagnosis.outcomes import results, score
 from tflq.engine.api.part import Part
@@ -106,7 +106,7 @@ def _compare(cause: Cause, alike: Mapping[int, Known], beyond: Mapping[int, Know
 
 def _siblings(alike: Sequence[Located]) -> list[Located]:
     """Return differing and equal operators, those with most elements first; none if none differs."""
-    ordered = sorted(alike, key=lambda o: (-_differing(o), -_elements(o)))
+    ordered = sorted(alike, key=lambda o: (-differing_elements(o), -_elements(o)))
     divergent = [o for o in ordered if o.differs][:_SIBLINGS]
     same = [o for o in ordered if o.differences and not o.differs][:_SIBLINGS]
     return [*divergent, *same] if divergent else []
@@ -115,7 +115,7 @@ def _siblings(alike: Sequence[Located]) -> list[Located]:
 def _one_of_each(model: Model, operators: Sequence[Located]) -> list[Located]:
     """Return the operator of each kernel in which most elements differ."""
     most: dict[tuple[object, ...], Located] = {}
-    for one in sorted(operators, key=lambda o: -_differing(o)):
+    for one in sorted(operators, key=lambda o: -differing_elements(o)):
         most.setdefault(_kind(model, one.index), one)
     return list(most.values())[:_OTHERS]
 
@@ -128,10 +128,6 @@ def _alone(model: Model, dump: Dump, profile: Profile, operators: Sequence[Locat
         except TflqError:
             continue
     return known
-
-
-def _differing(operator: Located) -> int:
-    return sum(d.differing for d in operator.differences.values())
 
 
 def _elements(operator: Located) -> int:

@@ -14,7 +14,7 @@ from tflq.diagnosis.answers import Answer, Fault, Weight
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.evidence import Evidence
 from tflq.diagnosis.findings import Findings, investigate
-from tflq.diagnosis.localization import BySample, localize_samples
+from tflq.diagnosis.localization import BySample, in_order, localize_samples
 from tflq.diagnosis.profile_fit import Fit, FitVerdict, fit
 from tflq.diagnosis.sampling import confirm, selections
 from tflq.diagnosis.usage.search import Mistake, Side, find_mistake, near_mistakes
@@ -58,17 +58,28 @@ def answer(
     """
     profile = by_name(base)
     dumps = evidence.dumps
+    whole = _in_order(model, dumps, given, scaling, profile)
+    is_stream = whole is not None and any(dump.continues for dump in whole)
     progress("mistakes of the user", 0, 0)
-    mistake = None if is_recorded else find_mistake(model, evidence.samples, profile, given, scaling)
+    search = not is_recorded and not is_stream
+    mistake = find_mistake(model, evidence.samples, profile, given, scaling) if search else None
     warnings = tuple(_warnings(model, evidence.samples))
+    plain = None
+    if mistake is not None and whole is not None and _is_steady(model, evidence.samples):
+        plain = _plainly(model, whole, profile, progress)
+        if plain.fit is not None and plain.fit.fitting:
+            mistake = None  # a profile gives these outputs of the right inputs
     if mistake is not None:
         weight = _weight_of_input(model, mistake, evidence, profile)
         beside = replace(mistake, dumps=dumps) if mistake.is_known and dumps is not None else mistake
         is_open = bool(beside.dumps) and (mistake.is_known or bool(mistake.after))
         fitted, findings = _beside(model, beside, profile) if is_open else (None, None)
         return Answer(profile.name, fitted, findings, mistake, weight, len(evidence.samples), warnings)
-    plain = None if dumps is None else _plainly(model, _complete(model, dumps, given, scaling), profile, progress)
-    if not is_recorded and (plain is None or not plain.is_whole):
+    if whole is None and dumps is not None:
+        whole = _complete(model, dumps, given, scaling)
+    if plain is None and whole is not None:
+        plain = _plainly(model, whole, profile, progress)
+    if search and (plain is None or not plain.is_whole):
         for near in near_mistakes(model, evidence.samples, profile, given, scaling):
             fitted, findings = _beside(model, near, profile)
             is_better = plain is None or not plain.is_explained or (fitted is not None and bool(fitted.fitting))
@@ -78,6 +89,24 @@ def answer(
     if plain is None:
         raise InputError(evidence.problem)
     return replace(plain, warnings=warnings)
+
+
+def _in_order(
+    model: Model, dumps: tuple[Dump, ...] | None, given: Sequence[Array], scaling: Scaling | None, profile: Profile
+) -> tuple[Dump, ...] | None:
+    """Return the samples, those of a model with state in the order that fits; None if their inputs do not fit."""
+    if dumps is None:
+        return None
+    try:
+        return in_order(model, _complete(model, dumps, given, scaling), profile)
+    except TflqError:
+        return None
+
+
+def _is_steady(model: Model, samples: Sequence[dict[int, Array]]) -> bool:
+    """Return whether several samples have the same outputs, so that they show little about the inputs."""
+    outputs = [t for t in view(model).outputs if all(t in one for one in samples)]
+    return len(samples) > 1 and all(np.array_equal(one[t], samples[0][t]) for one in samples for t in outputs)
 
 
 def _beside(model: Model, mistake: Mistake, profile: Profile) -> tuple[Fit | None, Findings | None]:
@@ -100,7 +129,8 @@ def _plainly(model: Model, dumps: tuple[Dump, ...], profile: Profile, progress: 
     """
     progress("all samples, with one profile", 0, 0)
     by_sample = localize_samples(model, dumps, profile)
-    for chosen in selections(by_sample):
+    is_stream = any(dump.continues for dump in dumps)
+    for chosen in [tuple(range(len(dumps)))] if is_stream else selections(by_sample):
         here = f"{len(chosen)} of {len(dumps)} samples"
         progress(f"{here}, with all profiles", 0, 0)
         fitted = fit(model, [dumps[k] for k in chosen], profile, tuple(by_sample[k] for k in chosen))

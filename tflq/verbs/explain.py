@@ -16,6 +16,7 @@ from tflq.devices.learning.jointly_observed import causes_of_dump
 from tflq.diagnosis.discrimination import Discrimination
 from tflq.diagnosis.discrimination import discriminate as _discriminate
 from tflq.diagnosis.findings import Findings, Worked, gravest, investigate, work_out
+from tflq.diagnosis.localization import in_order
 from tflq.diagnosis.signatures import dumps_by_signature, only_dumps
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import subject
@@ -93,6 +94,7 @@ def explain(
     else:
         held = [only_dumps(target, dump, sample, inputs, signature, how)]
     found = []
+    held = [(part, in_order(part.model, samples, chosen)) for part, samples in held]
     for part, samples in held:
         one = investigate(part.model, samples, chosen, op=op, mode=Mode(mode), element=element)
         joint = causes_of_dump(part.model, samples, chosen, one)

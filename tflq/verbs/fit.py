@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from tflq.comparison.verification.inputs import InputSource
 from tflq.comparison.verification.preparation import Numbers, preparation
+from tflq.diagnosis.localization import in_order
 from tflq.diagnosis.profile_fit import Fit
 from tflq.diagnosis.profile_fit import fit as fit_profiles
 from tflq.diagnosis.profiles_apart import profiles_apart
 from tflq.diagnosis.signatures import only_dumps
 from tflq.engine.api.files import Source
-from tflq.engine.profiles import Profile
+from tflq.engine.profiles import Profile, by_name
 from tflq.model.ir import Model
 from tflq.verbs.explain import DumpSource, check_subject
 
@@ -62,6 +63,7 @@ def fit(
     """
     target = check_subject(model, dump)
     part, samples = only_dumps(target, dump, sample, inputs, signature, preparation(mean, std, bgr=bgr))
+    samples = in_order(part.model, samples, by_name(profile))
     result = fit_profiles(part.model, samples, profile)
     if search_inputs and len(result.fitting) > 1:
         return replace(result, discrimination=profiles_apart(part.model, samples[0], result.fitting))

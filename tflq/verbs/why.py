@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tflq.comparison.verification import record
-from tflq.comparison.verification.archive import runtime_of_archive
-from tflq.comparison.verification.evidence.dumps import load_dumps
+from tflq.comparison.verification.evidence.dumps import load_dumps, recording_at
 from tflq.comparison.verification.evidence.forms import log_text
 from tflq.comparison.verification.evidence.inputs import given_inputs
 from tflq.comparison.verification.evidence.log_entries import log_entries
@@ -31,12 +30,14 @@ from tflq.diagnosis.linting import Level, lint
 from tflq.diagnosis.refusals import Refusal, find_refusal
 from tflq.diagnosis.runtimes_apart import NAMES, runtimes_apart
 from tflq.diagnosis.signatures import only_dumps
+from tflq.diagnosis.usage.search import Mistake, Side
 from tflq.diagnosis.why import answer
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import Subject, subject
 from tflq.engine.runtimes.foreign import FOREIGN
-from tflq.errors import InputError, InputWarning, OptionError, RuntimeFailed, UnsupportedError
+from tflq.errors import InputError, InputWarning, OptionError, RuntimeFailed, TflqError, UnsupportedError
 from tflq.model.ir import Model, only_signed, signed, view
+from tflq.model.storage.archive import write_arrays
 from tflq.progress import Progress, silent
 from tflq.statements import Statement
 
@@ -150,9 +151,12 @@ class _Fed:
 def _of_arrays(fed: _Fed, arrays: Mapping[int | str, ArrayLike]) -> Answer:
     """Return the answer for arrays by tensor, as if a file held them."""
     named: dict[str, Any] = {f"t{key}" if isinstance(key, int) else key: np.asarray(v) for key, v in arrays.items()}
+    objects = next((key for key, value in named.items() if value.dtype.hasobject), None)
+    if objects is not None:
+        raise InputError("holds Python objects, not numbers", name=objects)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "arrays.npz")
-        np.savez(path, **named)
+        write_arrays(path, named)
         return replace(_of_file(fed, path), evidence="arrays")
 
 
@@ -175,7 +179,30 @@ def _of_file(fed: _Fed, evidence: str, *, given: bool = True, is_recorded: bool 
     if not given:
         return answer(target, held, fed.profile, is_recorded=is_recorded, progress=fed.progress)
     inputs = [] if fed.inputs is None else given_inputs(target, fed.inputs, bgr=fed.how.bgr)
-    return answer(target, held, fed.profile, inputs, fed.how.scaling, progress=fed.progress)
+    found = answer(target, held, fed.profile, inputs, fed.how.scaling, progress=fed.progress)
+    return found if found.is_explained else _of_other_signature(fed, evidence, found)
+
+
+def _of_other_signature(fed: _Fed, evidence: str, found: Answer) -> Answer:
+    """Return that the results are those of another signature, if all that was compared agrees with it."""
+    parts = signed(fed.model.model)
+    own = next((p.name for p in signed(fed.model.model, fed.signature)), "") if len(parts) > 1 else ""
+    for part in (p for p in parts if p.name != own) if own else ():
+        try:
+            held = read_evidence(part.model, evidence, fed.sample)
+            inputs = [] if fed.inputs is None else given_inputs(part.model, fed.inputs, bgr=fed.how.bgr)
+            other = answer(part.model, held, fed.profile, inputs, fed.how.scaling)
+        except TflqError:
+            continue
+        compared = (
+            [] if other.findings is None else [d for o in other.findings.operators for d in o.differences.values()]
+        )
+        elements = sum(d.elements for d in compared)
+        if other.mistake is None and other.is_explained and elements and other.findings is not None:
+            name = f"the outputs are those of signature {part.name}, not of {own}"
+            mistake = Mistake(name, Side.DUMP, elements, 0, elements)
+            return Answer(fed.profile, None, None, mistake, None, found.samples, found.warnings)
+    return found
 
 
 def _refusal_in(model: Model, evidence: str) -> Refusal | None:
@@ -194,7 +221,8 @@ def _refusal_in(model: Model, evidence: str) -> Refusal | None:
 
 def _foreign_origin(path: str) -> str:
     """Return the foreign system, with its version and settings, that a recording names; "" for other evidence."""
-    runtime = runtime_of_archive(path) if path.endswith(".npz") else {}
+    golden = recording_at(path)
+    runtime = {} if golden is None else golden.runtime_facts
     name = str(runtime.get("name", ""))
     if name not in FOREIGN:
         return ""
@@ -245,7 +273,7 @@ def _of_target(fed: _Fed, words: str) -> Answer:
     device = TargetRuntime(target_of(words, fed.python))
     try:
         golden = fed.record(device, all_tensors=True)
-    except (RuntimeFailed, UnsupportedError) as error:
+    except (RuntimeFailed, TflqError, UnsupportedError) as error:
         golden = fed.record(device, all_tensors=False)
         text = f"only outputs are compared, not every operator: {error}"
         warnings.warn(InputWarning(Statement(text, "outputs-only", target=words)), stacklevel=2)

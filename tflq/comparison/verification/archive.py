@@ -58,12 +58,6 @@ def model_of_archive(path: str | os.PathLike[str]) -> str:
         return str(_facts(archive, os.fspath(path)).get("model_sha256", ""))
 
 
-def runtime_of_archive(path: str | os.PathLike[str]) -> Mapping[str, Any]:
-    """Return the runtime that an archive was recorded from; empty if it names none. Raise as `load_archive`."""
-    with opened(path) as archive:
-        return dict(_facts(archive, os.fspath(path)).get("runtime", {}))
-
-
 def _golden(path: str, archive: Archive) -> Golden:
     facts = _facts(archive, path)
     steps = [step_of(step, f"{path}: steps") for step in facts.get("steps", ())]

@@ -17,8 +17,9 @@ ALL = slice(None)
 class Dump:
     """Values by tensor index of the first subgraph. `unknown` are entries that name no tensor of the model.
 
-    `variables` are the values of variable tensors before the run, if they differ from the model's. `unwritten` are
-    tensors that the runtime never writes, as far as a recording names them.
+    `variables` are the values of variable tensors, and those that are read by handles, before the run, if they differ
+    from the model's. `unwritten` are tensors that the runtime never writes, as far as a recording names them. If it
+    `continues`, the run began with the state that the sample before left.
     """
 
     source: str
@@ -26,6 +27,7 @@ class Dump:
     unknown: tuple[str, ...] = ()
     variables: Mapping[int, Array] = field(default_factory=dict)
     unwritten: frozenset[int] = frozenset()
+    continues: bool = False
 
     def without(self, tensors: Iterable[int]) -> Dump:
         """Return the dump without some tensors."""
@@ -48,7 +50,7 @@ def dumps_of_golden(model: Model, golden: Golden, source: str = "", samples: sli
 
 def dumps_of(model: Model, observations: Iterable[Observation], source: str = "") -> tuple[Dump, ...]:
     """Return observations as dumps; raise as `dumps_of_golden`."""
-    return tuple(Dump(source, _known(model, observation, source)) for observation in observations)
+    return tuple(Dump(source, _known(model, one, source), continues=one.continues) for one in observations)
 
 
 def _known(model: Model, observation: Observation, source: str) -> dict[int, Array]:

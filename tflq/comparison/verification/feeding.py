@@ -100,7 +100,7 @@ def make_feeds(
 
 def has_state(parts: Sequence[Signed]) -> bool:
     """Return whether results of a step may depend on the steps before it."""
-    return any(_has_variables(part.model) or carried_names(part.model) for part in parts)
+    return any(has_variables(part.model) or carried_names(part.model) for part in parts)
 
 
 def carried_names(model: Model) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ def _alike(one: TensorSpec, other: TensorSpec) -> bool:
     return one.type == other.type and one.shape == other.shape
 
 
-def _has_variables(model: Model) -> bool:
+def has_variables(model: Model) -> bool:
     """Return whether the first subgraph, or one that it runs, has variable tensors or handles."""
     graphs = [view(model, k) for k in reach(model, (0,))]
     return any(t.is_variable for g in graphs for t in g.tensors) or any(

@@ -128,6 +128,11 @@ class Golden:
             return self.observations.steps
         return tuple((one.signature, one.continues) for one in self.observations)
 
+    @property
+    def runtime_facts(self) -> dict[str, Any]:
+        """The runtime's facts by name; empty for an archive without them."""
+        return asdict(self.runtime) if isinstance(self.runtime, Description) else dict(self.runtime)
+
     def plain(self) -> Golden:
         """Return the golden without the operators' results, which are then not even read."""
         observations = self.observations
@@ -168,11 +173,10 @@ class Golden:
         write_arrays(path, entries, compress=True)
 
     def _provenance(self) -> str:
-        runtime = asdict(self.runtime) if isinstance(self.runtime, Description) else dict(self.runtime)
         facts: dict[str, Any] = {
             "format": FORMAT,
             "model_sha256": self.model_sha256,
-            "runtime": runtime,
+            "runtime": self.runtime_facts,
             "inputs": asdict(self.inputs),
             "samples": len(self.observations),
             "tensors": self.tensors,

@@ -98,12 +98,16 @@ class Localizer:
     unwritten: Unwritten | None = None
 
     def operators(
-        self, dumps: Sequence[Dump], first: int = 0, memories: Sequence[Memory] = ()
+        self,
+        dumps: Sequence[Dump],
+        first: int = 0,
+        memories: Sequence[Memory] = (),
+        kept: dict[int, dict[object, Plan]] | None = None,
     ) -> Iterator[tuple[Located, ...]]:
         """Yield each operator in order of execution, for every sample; `first` is the number of the first sample.
 
         `memories` hold what each sample begins with, and in the end what it leaves; without them, all samples are
-        fresh.
+        fresh. `kept` are the plans of earlier calls, by operator.
 
         If the profile cannot run an operator, it is replayed from the dump. A tensor that several operators write is
         compared after the last of them only. Variables continue with the profile's own values.
@@ -127,7 +131,7 @@ class Localizer:
             is_shared = self.parts and not folded and not joint
             one = self.parts[index] if is_shared else alone(self.model, index, folded)
             whole = alone(self.model, index, folded, joint) if joint else one
-            plans: dict[object, Plan] = {}
+            plans: dict[object, Plan] = {} if kept is None else kept.setdefault(index, {})
             before = [None, *samples[:-1]] if self.carries else [None] * len(samples)
             walked = enumerate(zip(samples, before, strict=True), first)
             yield tuple(

@@ -5,6 +5,7 @@
 | `overflow.py`         | accumulators of 32 bits that the sums exceed                                     |
 | `nothing_computed.py` | constants, results of another sample, unwritten memory, skipped operators        |
 | `overwritten.py`      | one block of memory: overwritten after it was read, not written, stale           |
+| `constants.py`        | one constant of a channel that changed in memory: bits, erased blocks, values    |
 | `bits.py`             | bits of codes that are stuck or cut off                                          |
 | `addressing.py`       | right elements in other places: shifts, strides, images of a batch, byte orders  |
 | `orders.py`           | orders of elements that `addressing.py` compares                                 |
@@ -33,6 +34,7 @@ from tflq.diagnosis.faults.approximation import approximation
 from tflq.diagnosis.faults.bits import stuck_bits
 from tflq.diagnosis.faults.case import Case, case_of
 from tflq.diagnosis.faults.codes import entries
+from tflq.diagnosis.faults.constants import changed_constant
 from tflq.diagnosis.faults.defect import Defect, DefectKind
 from tflq.diagnosis.faults.nearly import nearly
 from tflq.diagnosis.faults.nothing_computed import nothing_computed
@@ -66,7 +68,16 @@ _LOOKED_AT = 16
 Detector = Callable[[Case], "Defect | None"]
 
 
-_BEFORE: tuple[Detector, ...] = (overflow, nothing_computed, overwritten, stuck_bits, moved, precision, replaced)
+_BEFORE: tuple[Detector, ...] = (
+    overflow,
+    nothing_computed,
+    overwritten,
+    changed_constant,
+    stuck_bits,
+    moved,
+    precision,
+    replaced,
+)
 #: Detectors that run the operator many times.
 _OF_CHOSEN: tuple[Detector, ...] = (misread,)
 _AFTER: tuple[Detector, ...] = (entries, foreign_block, filled, padding, nearly, place, approximation)

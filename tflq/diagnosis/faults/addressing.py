@@ -51,16 +51,15 @@ def _of_results(case: Case) -> Defect | None:
 
 
 def _defect(case: Case, name: str, order: Order | None, bits: float) -> Defect:
+    is_whole = order is None or bool((order.source >= 0).all())
     known = (
-        "every element"
-        if order is None or (order.source >= 0).all()
-        else f"each of {np.count_nonzero(order.source >= 0):,} elements"
+        "every element" if order is None or is_whole else f"each of {np.count_nonzero(order.source >= 0):,} elements"
     )
     cleared = f"{known} is the right value of another place, so the arithmetic is right"
     first = int(np.flatnonzero(case.apart.reshape(-1))[0])
     index = [int(i) for i in np.unravel_index(first, case.apart.shape)]
     place = f"first at {index}, byte offset {first * case.observed[0].itemsize:,}"
-    return Defect(DefectKind.ADDRESSING, name, certainty_of(bits), case.tensor, place, cleared)
+    return Defect(DefectKind.ADDRESSING, name, certainty_of(bits), case.tensor, place, cleared, is_told=is_whole)
 
 
 def _evidence(source: Map, expected: Sequence[Array], observed: Sequence[Array]) -> float:
@@ -200,7 +199,7 @@ def misread(case: Case) -> Defect | None:
 
 def _defect_of_input(case: Case, name: str, bits: float) -> Defect:
     cleared = "on that input, the right arithmetic reproduces every element that can be compared"
-    return Defect(DefectKind.ADDRESSING, name, certainty_of(bits), case.tensor, "", cleared)
+    return Defect(DefectKind.ADDRESSING, name, certainty_of(bits), case.tensor, "", cleared, is_told=False)
 
 
 def _reads(case: Case, sample: int, position: int, source: Map) -> bool:

@@ -19,6 +19,7 @@ class DefectKind(str, Enum):
     PRECISION = "precision"
     PADDING = "padding"
     PLACE = "place"
+    CONSTANT = "constant"
 
 
 #: Kinds that a device need not be at fault for: a driver, or the program that reads its memory, may be.
@@ -32,7 +33,7 @@ class Defect:
     """A fault of one operator's result `tensor`.
 
     `name` states what happened, and is short enough for a headline. `place` states where, `cleared` what is right
-    nevertheless, and `tell` what would show more.
+    nevertheless, and `tell` what would show more. `is_told` is False if a mistake in an operator may give the same.
     """
 
     kind: DefectKind
@@ -42,6 +43,7 @@ class Defect:
     place: str = ""
     cleared: str = ""
     tell: str = ""
+    is_told: bool = True
 
 
 def certainty_of(bits: float) -> Certainty:

@@ -33,9 +33,9 @@ def _may_be_flushed(case: Case) -> bool:
     return all(not o.any() for o in case.observed) and all(bool(np.all(np.abs(e) < tiny)) for e in case.expected)
 
 
-def _defect(case: Case, name: str, certainty: Certainty, tell: str, place: str = "") -> Defect:
+def _defect(case: Case, name: str, certainty: Certainty, tell: str, place: str = "", *, is_told: bool = True) -> Defect:
     cleared = "no arithmetic can be read from it, so none is named"
-    return Defect(DefectKind.NOTHING, name, certainty, case.tensor, place, cleared, tell)
+    return Defect(DefectKind.NOTHING, name, certainty, case.tensor, place, cleared, tell, is_told)
 
 
 def is_constant(case: Case) -> bool:
@@ -59,7 +59,9 @@ def _constant(case: Case) -> Defect | None:
     meaning = _meaning(case, value)
     name = f"the output is the constant {value:g}{meaning}{many}"
     if meaning.endswith("code)"):
-        return _defect(case, f"{name}: nothing was computed, or every result saturates", Certainty.NONE, _POISON)
+        return _defect(
+            case, f"{name}: nothing was computed, or every result saturates", Certainty.NONE, _POISON, is_told=False
+        )
     return _defect(case, f"nothing was computed: {name}, never written or read too early", Certainty.LIKELY, _POISON)
 
 
@@ -81,9 +83,13 @@ def _frozen(case: Case) -> Defect | None:
         return None
     own = next((k for k, e in enumerate(case.expected) if _same(e, first)), None)
     whose = "" if own is None else f", the right one of sample {own}"
-    name = f"the output is the same in all {len(case.observed)} samples{whose}: it is stale, not written again"
     sure = own is not None and len(np.unique(first)) > _ENOUGH
-    return _defect(case, name, Certainty.CERTAIN if sure else Certainty.LIKELY, _POISON)
+    name = f"the output is the same in all {len(case.observed)} samples{whose}"
+    if own is not None:
+        certainty = Certainty.CERTAIN if sure else Certainty.LIKELY
+        return _defect(case, f"{name}: it is stale, not written again", certainty, _POISON, is_told=sure)
+    before = "an operator before it may saturate, or it" if case.is_assumed else "its operator saturates, or it"
+    return _defect(case, f"{name}: {before} was written once only", Certainty.NONE, _POISON, is_told=False)
 
 
 def _stale(case: Case) -> Defect | None:
@@ -106,6 +112,9 @@ def _unsteady(case: Case) -> Defect | None:
         mine, theirs = (case.parts[k].inputs for k in (one, other))
         if any(not _same(mine[t], theirs[t]) for t in mine) or case.parts[one].variables:
             continue
+        given = [case.dumps[one].tensors[t] for t in view(case.model).inputs if t in case.dumps[one].tensors]
+        if case.is_assumed and any(map(_is_one_code, (*mine.values(), *given))):
+            continue  # other inputs may have been clipped to that code
         is_unsteady = not _same(case.observed[one], case.observed[other])
         if is_unsteady and _same(case.expected[one], case.expected[other]) and not _is_doubtful(case, (one, other)):
             count = int(np.count_nonzero(case.observed[one] != case.observed[other]))
@@ -114,6 +123,10 @@ def _unsteady(case: Case) -> Defect | None:
             place = f"samples {one} and {other} have equal inputs, and {count:,} of {size:,} elements differ"
             return _defect(case, name, Certainty.CERTAIN, _POISON, place)
     return None
+
+
+def _is_one_code(value: Array) -> bool:
+    return bool(value.dtype.kind in "iu" and value.size > _ENOUGH and (value == value.flat[0]).all())
 
 
 def _is_doubtful(case: Case, samples: tuple[int, int]) -> bool:

@@ -12,6 +12,7 @@ from tflq.diagnosis.faults.case import Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind, certainty_of
 from tflq.diagnosis.faults.orders import AXES
 from tflq.diagnosis.faults.overwritten import block_of, block_text
+from tflq.diagnosis.mistakes.channels import CHANNEL_AXIS
 
 Ints = NDArray[np.int64]
 _ORDINALS = {2: "second", 3: "third"}
@@ -54,7 +55,9 @@ def _slices(case: Case) -> Defect | None:
     for k, name in enumerate(AXES.get(case.apart.ndim, ())):
         others = tuple(i for i in range(case.apart.ndim) if i != k)
         hit, size = np.flatnonzero(case.apart.any(axis=others)), case.apart.shape[k]
-        if 0 < len(hit) <= size * _MOST and _share(case, len(hit) * case.apart.size // size) >= _DENSE:
+        is_constants = name == "channel" and case.op.builtin in CHANNEL_AXIS  # codes hide what a weight changes
+        is_dense = is_constants or _share(case, len(hit) * case.apart.size // size) >= _DENSE
+        if 0 < len(hit) <= size * _MOST and is_dense:
             bits = (case.apart.sum() - len(hit)) * math.log2(size / len(hit))
             found.append((float(bits), name, hit, size))
     if not found:

@@ -30,7 +30,7 @@ Values = Mapping[int, Array]
 #: Limits on the number of differing channels for a mistake in single ones, and sizes of blocks of channels.
 _FEW, _BLOCKS = 4, (4, 8, 16, 32)
 #: By operator, the axis of the weights that counts the results' channels.
-_CHANNEL_AXIS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 0}
+CHANNEL_AXIS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 0}
 
 
 def mistaken_channels(alone: Part, profile: Profile) -> Iterator[Mistaken]:
@@ -65,6 +65,8 @@ def _offsets(alone: Part, profile: Profile, computed: Array, dumped: Array) -> I
         return  # one offset of everything may have another cause, such as a zero point
     place = f"channel{'s' if len(channels) > 1 else ''} {', '.join(map(str, channels))}"
     index = (..., channels)
+    if len(np.unique(dumped[index])) == 1 < len(np.unique(computed[index])):
+        return  # a constant is no offset: the channels were not computed
     steps = error[index][error[index] != 0]
     farthest = steps[np.argmax(np.abs(steps))]  # limits make offsets look smaller
     for offset in dict.fromkeys((int(np.median(steps)), int(farthest))):
@@ -140,7 +142,7 @@ def models_of_channels(alone: Part, profile: Profile) -> Iterator[tuple[str, Mod
     """Yield the operator's model with weights or biases of the differing channels wrong."""
     operator = alone.op
     name = operator.builtin
-    if name not in _CHANNEL_AXIS or len(alone.got) != 1:
+    if name not in CHANNEL_AXIS or len(alone.got) != 1:
         return
     ((tensor, dumped),) = alone.got.items()
     computed = alone.run(alone.plan(profile)).get(tensor)
@@ -151,7 +153,7 @@ def models_of_channels(alone: Part, profile: Profile) -> Iterator[tuple[str, Mod
         return
     yield from _biases(alone.model, operator.inputs[2:3], channels, computed.shape[-1])
     if len(channels) <= _FEW:
-        yield from _weights(alone.model, operator.inputs[1], _CHANNEL_AXIS[name], channels)
+        yield from _weights(alone.model, operator.inputs[1], CHANNEL_AXIS[name], channels)
 
 
 def _biases(model: Model, positions: Sequence[int], channels: Array, count: int) -> Iterator[tuple[str, Model]]:

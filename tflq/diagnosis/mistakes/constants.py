@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from tflq.comparison.inspection.constants import prefix_of
 from tflq.comparison.inspection.parts import Part, parts_of
+from tflq.diagnosis.mistakes.device import Change, Device, Turn, Values
+from tflq.diagnosis.mistakes.requantization import mistaken_stages, stages_made
+from tflq.diagnosis.rows import row_of
+from tflq.engine.api import part as alone_part
 from tflq.engine.kernels.families.activation import LIMITS, code_range
 from tflq.engine.kernels.geometry.windows import Window
-from tflq.engine.kernels.kernel import Node
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared
+from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, Shift, ZeroPoint, ZeroPoints
 from tflq.engine.numerics.multiplier import FixedMultiplier, Multiplier, ShortMultiplier
 from tflq.engine.numerics.stages import type_range
+from tflq.engine.profiles import Profile
+from tflq.errors import TflqError, UnsupportedError
 from tflq.model.ir import CARRIER, TensorType
 from tflq.typing import Array
 
@@ -24,6 +32,76 @@ Mistaken = tuple[str, Callable[[], Any]]
 
 #: Sizes of tables: by 8-bit code; samples of a 16-bit function that lie 128 codes apart.
 _TABLES = (256, 513)
+#: Operators that devices compute by a table of 256 codes.
+_TABLED = ("LOGISTIC", "TANH")
+
+
+def changes_of_constants(alone: alone_part.Part, profile: Profile) -> Iterator[Change]:
+    """Yield mistakes in the constants that the operator's kernel prepares, and in one of its several stages."""
+    step = alone.plan(profile).steps[0]
+    if step.prepared is None:
+        return
+    row, turns = row_of(alone, profile), _turns(alone)
+    leads = row is not None and not row.session
+    for name, build in mistaken_constants(step.prepared.data, step.node):
+        run = _of_data(profile, build)
+        if name in turns:
+            given, made = turns[name]
+            yield Change(name, profile, given=given, made=made, run=run)
+        else:
+            yield Change(name, _with_row(profile, row, name) if leads and row is not None else None, run=run)
+    if stages_made(alone, profile) > 1:
+        for name, build in mistaken_stages(step.prepared.data):
+            yield Change(name, run=_of_data(profile, build))
+
+
+def _of_data(profile: Profile, build: Callable[[], Any]) -> Device:
+    """Return a device with prepared data from `build`, which is called when the device first runs."""
+    data = cache(build)
+
+    def device(alone: alone_part.Part) -> Values:
+        plan = alone.plan(profile)
+        step = plan.steps[0]
+        if step.prepared is None:
+            raise TflqError("the operator is bound when it runs")
+        return alone.run(replace(plan, steps=(replace(step, prepared=replace(step.prepared, data=data())),)))
+
+    return device
+
+
+def _with_row(profile: Profile, row: Kernel, mistake: str) -> Profile:
+    """Return the profile with a row whose prepared constants have the named mistake, for inputs of any shape."""
+
+    def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
+        right = row.prepare(node, arithmetic)
+        build = next((build for name, build in mistaken_constants(right.data, node) if name == mistake), None)
+        if build is None:
+            raise UnsupportedError(node.op, index=node.index, reason=f"has no constant for: {mistake}")
+        return replace(right, data=build())
+
+    return profile.derive(f"{profile.name}, {mistake}", kernels={row.op: (replace(row, prepare=prepared),)})
+
+
+def _turns(alone: alone_part.Part) -> dict[str, tuple[dict[int, Turn], Turn | None]]:
+    """Return codes that are off by one at the input or output: the effect of a table that is off by one.
+
+    Other mistakes in the table can come after these.
+    """
+    found: dict[str, tuple[dict[int, Turn], Turn | None]] = {}
+    codes = [*alone.inputs.values(), *alone.got.values()]
+    if alone.op.builtin not in _TABLED or any(x.dtype.kind not in "iu" or x.dtype.itemsize > 1 for x in codes):
+        return found
+    for step, way in ((1, "up"), (-1, "down")):
+        turn = Turn(partial(_step, step), partial(_step, -step))
+        found[f"table index off by one {way}"] = dict.fromkeys(alone.inputs, turn), None
+        found[f"table value off by one {way}"] = {}, turn
+    return found
+
+
+def _step(step: int, codes: Array) -> Array:
+    """Return codes moved by a step, saturated at the ends of their type."""
+    limits = np.iinfo(codes.dtype)
+    return np.clip(codes.astype(np.int64) + step, limits.min, limits.max).astype(codes.dtype)
 
 
 def mistaken_constants(data: Any, node: Node) -> Iterator[Mistaken]:
@@ -92,7 +170,7 @@ def _paddings(data: Any) -> Iterator[Mistaken]:
             "SAME padding on the other side": (down - down // 2, across - across // 2),
             "SAME padding on the other side, vertically": (down - down // 2, window.pad_left),
             "SAME padding on the other side, horizontally": (window.pad_top, across - across // 2),
-            "all padding at the end": (0, 0),
+            **_missing(window),
             "all padding at the start": (down, across),
             "half the kernel as padding": (window.kernel_h // 2, window.kernel_w // 2),
         }
@@ -100,6 +178,15 @@ def _paddings(data: Any) -> Iterator[Mistaken]:
             inside = top <= down and left <= across
             if (top, left) != (window.pad_top, window.pad_left) and inside:
                 yield name + at, partial(part.rebuild, window._replace(pad_top=top, pad_left=left))
+
+
+def _missing(window: Window) -> dict[str, tuple[int, int]]:
+    """Return the paddings at the top and at the left if one or both are missing."""
+    top, left = window.pad_top, window.pad_left
+    if not (top and left):
+        return {f"padding at the {'top' if top else 'left'} is missing": (0, 0)}
+    one = {"padding at the top is missing": (0, left), "padding at the left is missing": (top, 0)}
+    return {**one, "all padding at the end": (0, 0)}
 
 
 def _whole(size: int, kernel: int, stride: int, dilation: int, out: int) -> int:

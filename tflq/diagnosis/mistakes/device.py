@@ -1,4 +1,4 @@
-"""A device with a mistake: a function of one operator's inputs. An error while listing mistakes costs one source."""
+"""A device with a mistake: a function of one operator's inputs. An error while listing mistakes loses one source."""
 
 from __future__ import annotations
 
@@ -32,28 +32,6 @@ class Under:
         return part.run(part.plan(self.profile, self.model))
 
 
-def guard(source: str, found: Callable[[], Iterable[Mistaken]]) -> Iterator[Mistaken]:
-    """Yield mistakes. If listing them raises, yield one more, named after its source, that raises at run time.
-
-    A refusal (TflqError) ends the list: the operator cannot have these mistakes.
-    """
-    try:
-        yield from found()
-    except TflqError:
-        return
-    except Exception as error:
-        yield f"mistakes in {source}", raising(error)
-
-
-def raising(error: Exception) -> Device:
-    """Return a device that raises an error from its construction."""
-
-    def device(_alone: Part) -> Values:
-        raise error
-
-    return device
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Turn:
     """Another order or reading of an array's elements, and its inverse."""
@@ -64,27 +42,36 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """A mistake that can be combined with others.
+    """A mistake: another profile or model of the single operator, or other forms of its inputs or of all its results.
 
-    It consists of another model of the single operator, another profile, and other forms of its inputs or of all its
-    results.
+    `run` computes the results, if these parts do not describe the mistake. Only a mistake with a profile can come
+    before another one: see `of` and `under`.
     """
 
     name: str
-    model: Model
-    profile: Profile
+    profile: Profile | None = None
+    model: Model | None = None
     given: Mapping[int, Turn] = field(default_factory=dict)
     made: Turn | None = None
+    run: Device | None = None
 
     def device(self, part: Part) -> Values:
         """Return the results of the operator's inputs."""
-        return self.under(lambda turned: turned.run(turned.plan(self.profile)))(part)
+        if self.run is not None:
+            return self.run(part)
+        return self.under(lambda turned: turned.run(turned.plan(self.first)))(part)
+
+    @property
+    def first(self) -> Profile:
+        """The profile under which another mistake is searched."""
+        assert self.profile is not None
+        return self.profile
 
     def of(self, part: Part) -> Part:
         """Return the operator with this mistake, and the results before their form changes."""
         inputs = {t: self.given[t].there(x) if t in self.given else x for t, x in part.inputs.items()}
         got = part.got if self.made is None else {t: self.made.back(y) for t, y in part.got.items()}
-        return replace(part, model=self.model, inputs=inputs, got=got)
+        return replace(part, model=self.model or part.model, inputs=inputs, got=got)
 
     def under(self, second: Device) -> Device:
         """Return the device that also makes another mistake."""
@@ -95,3 +82,34 @@ class Change:
             return values if turn is None else {t: turn.there(values[t]) for t in part.got if t in values}
 
         return device
+
+
+#: The changes that a module of mistakes yields for an operator and the profile that it should follow.
+Source: TypeAlias = "Callable[[Part, Profile], Iterable[Change]]"
+
+
+def running(found: Callable[[Part, Profile], Iterable[Mistaken]]) -> Source:
+    """Return a source of devices as a source of changes, none of which can come before another mistake."""
+    return lambda alone, profile: (Change(name, run=device) for name, device in found(alone, profile))
+
+
+def guard(name: str, source: Source, alone: Part, profile: Profile) -> Iterator[Change]:
+    """Yield a source's changes. If listing them raises, yield one more, named after the source, that raises when run.
+
+    A refusal (TflqError) ends the list: the operator cannot have these mistakes.
+    """
+    try:
+        yield from source(alone, profile)
+    except TflqError:
+        return
+    except Exception as error:
+        yield Change(f"mistakes in {name}", run=raising(error))
+
+
+def raising(error: Exception) -> Device:
+    """Return a device that raises an error from its construction."""
+
+    def device(_alone: Part) -> Values:
+        raise error
+
+    return device

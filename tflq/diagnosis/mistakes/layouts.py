@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from tflq.comparison.inspection.parts import parts_of
 from tflq.diagnosis.mistakes.device import Change, Device, Mistaken, Turn, Values
+from tflq.diagnosis.mistakes.unchecked import unchecked
 from tflq.engine.api.part import Part
 from tflq.engine.kernels.geometry.windows import Padding, Window
 from tflq.engine.profiles import Profile
 from tflq.errors import UnsupportedError
 from tflq.model.ir import Model, TensorType, view
-from tflq.model.surgery.edit import with_option, with_tensor
+from tflq.model.surgery.edit import with_constant, with_option, with_tensor
 from tflq.typing import Array
 
 #: Rows above and below, columns left and right.
@@ -35,12 +36,14 @@ _OTHER_TYPE = {TensorType.INT8: TensorType.UINT8, TensorType.UINT8: TensorType.I
 
 
 def mistaken_layouts(alone: Part, profile: Profile) -> Iterator[Mistaken]:
-    """Yield codes of the other signedness, and padding that is stored."""
+    """Yield codes of the other signedness, padding that is stored, and pixels that land in other places."""
+    profile = unchecked(profile)
     yield from _signs(alone, profile)
     yield from _store_paddings(alone, profile)
+    yield from _landings(alone, profile)
 
 
-def reorderings(alone: Part, profile: Profile) -> Iterator[Change]:
+def orders_of_axes(alone: Part, profile: Profile) -> Iterator[Change]:
     """Yield images with channels first, and transposed images: results depend on all elements."""
     positions = [p for p, value in alone.inputs.items() if value.ndim == 4]
     axes = {"NCHW": (0, 3, 1, 2), "NWHC": (0, 2, 1, 3)}
@@ -48,9 +51,9 @@ def reorderings(alone: Part, profile: Profile) -> Iterator[Change]:
         read, stored = _turn(_read_as, _stored_as, order), _turn(_stored_as, _read_as, order)
         for verb, turn in (("read", read), ("stored", stored)):
             for position in positions:
-                yield Change(f"input {position} {verb} as {name}", alone.model, profile, {position: turn})
-            yield Change(f"results {verb} as {name}", alone.model, profile, {}, turn)
-        yield Change(f"everything in {name}", alone.model, profile, dict.fromkeys(positions, read), stored)
+                yield Change(f"input {position} {verb} as {name}", profile, None, {position: turn})
+            yield Change(f"results {verb} as {name}", profile, None, {}, turn)
+        yield Change(f"everything in {name}", profile, None, dict.fromkeys(positions, read), stored)
 
 
 def _turn(there: _Reorder, back: _Reorder, order: tuple[int, ...]) -> Turn:
@@ -227,6 +230,61 @@ def _store_paddings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
             ((False, True), ", at the sides"),
         ):
             yield f"padding {name}{place}", _pad_with(profile, image, window, zero, fill, sides)
+
+
+def _landings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
+    """Yield transposed convolutions in which input rows or columns after the first land early in the output.
+
+    A device that subtracts the padding from the first row only is early by the padding modulo the stride.
+    """
+    if alone.op.builtin != "TRANSPOSE_CONV" or alone.graph.constant(alone.op.inputs[0]) is None or len(alone.got) != 1:
+        return
+    prepared = alone.plan(profile).steps[0].prepared
+    window = next((part.value for part in parts_of(prepared, Window)), None)
+    if window is None:
+        return
+    early = window.pad_top % window.stride_h, window.pad_left % window.stride_w
+    for (down, across), word in {(early[0], 0): "rows", (0, early[1]): "columns", early: "rows and columns"}.items():
+        for fill, text in ((0, "hold 0"), (None, "hold what is left")) if down or across else ():
+            name = f"input {word} after the first land {max(down, across)} early (padding modulo stride)"
+            yield f"{name}, the last output {word} {text}", _land(profile, window, (down, across), fill)
+
+
+def _land(profile: Profile, window: Window, early: tuple[int, int], fill: int | None) -> Device:
+    """Return the operator with stride 1 over an image with its pixels as far apart as they land."""
+    extents = (window.kernel_h, window.stride_h, window.pad_top), (window.kernel_w, window.stride_w, window.pad_left)
+
+    def device(alone: Part) -> Values:
+        ((tensor, got),) = alone.got.items()
+        shape, image, output = alone.op.inputs[0], alone.op.inputs[2], alone.op.outputs[0]
+        specs, x = alone.graph.tensors, alone.inputs[image]
+        places = [
+            np.maximum(0, np.arange(n) * stride - by)
+            for n, (_, stride, _), by in zip(x.shape[1:3], extents, early, strict=True)
+        ]
+        q = specs[image].quantization
+        zero = int(q.zero_point[0]) if q is not None and q.zero_point.size else 0
+        spread = np.full((x.shape[0], places[0][-1] + 1, places[1][-1] + 1, x.shape[3]), zero, x.dtype)
+        spread[:, places[0][:, None], places[1]] = x
+        whole = (
+            got.shape[0],
+            *(n + kernel - 1 for n, (kernel, _, _) in zip(spread.shape[1:3], extents, strict=True)),
+            got.shape[3],
+        )
+        model = with_option(with_option(alone.model, "stride_h", 1), "stride_w", 1)
+        model = with_option(with_constant(model, shape, np.array(whole, np.int32)), "padding", int(Padding.VALID))
+        model = with_tensor(model, output, replace(specs[output], shape=whole, shape_signature=None))
+        other = replace(alone, model=model, inputs={**alone.inputs, image: spread})
+        made = other.run(other.plan(profile))[tensor][:, extents[0][2] :, extents[1][2] :]
+        made = made[:, : got.shape[1], : got.shape[2]]
+        missing = [(0, n - m) for n, m in zip(got.shape, made.shape, strict=True)]
+        result = np.pad(made, missing)
+        if fill is not None:
+            result[:, got.shape[1] - early[0] :] = fill
+            result[:, :, got.shape[2] - early[1] :] = fill
+        return {tensor: result}
+
+    return device
 
 
 def _read_on(x: Array, sides: _Sides) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from tflq.diagnosis.mistakes.device import Device, Mistaken
 from tflq.engine.api.part import Part
 from tflq.engine.numerics.stages import type_range
+from tflq.engine.profiles import Profile
 from tflq.typing import Array
 
 _OPERATORS: dict[str, Callable[[Array, Array], Array]] = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}
@@ -17,7 +18,7 @@ _VERBS = {"ADD": "added", "SUB": "subtracted", "MUL": "multiplied"}
 _STEPS = 256
 
 
-def mistaken_codes(alone: Part) -> Iterator[Mistaken]:
+def mistaken_codes(alone: Part, _profile: Profile) -> Iterator[Mistaken]:
     """Yield sums, differences and products of codes, and exponentials by a table."""
     name = alone.op.builtin
     kinds = {value.dtype.kind for value in (*alone.inputs.values(), *alone.got.values())}

@@ -34,10 +34,10 @@ _AXES = {
 }
 
 #: Places of biases among the inputs, by operator.
-_BIASES = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOSE_CONV": 3, "CONV_3D": 2}
+BIASES = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOSE_CONV": 3, "CONV_3D": 2}
 
-#: Options of resized images that are on or off.
-_SWITCHES = ("align_corners", "half_pixel_centers")
+#: Options that are on or off.
+_SWITCHES = ("align_corners", "half_pixel_centers", "exclusive", "reverse", "adj_x", "adj_y", "approximate")
 
 
 def mistaken_models(alone: Model) -> Iterator[Mistaken]:
@@ -47,6 +47,7 @@ def mistaken_models(alone: Model) -> Iterator[Mistaken]:
     yield from _float_biases(alone)
     yield from _scales(alone)
     yield from _filters(alone)
+    yield from _narrow_codes(alone)
     yield from _activations(alone)
     yield from _switches(alone)
 
@@ -91,7 +92,8 @@ def _biases(alone: Model) -> Iterator[Mistaken]:
         if value is None or not value.size:
             continue
         tried = {value.tobytes()}
-        for name, changed in _wrong_biases(value.astype(np.int64), _relative_scales(alone, spec, value.size)):
+        wrong = _wrong_biases(value.astype(np.int64), _relative_scales(alone, spec, value.size))
+        for name, changed in (*wrong, *_wrong_bytes(value)):
             clamped = np.clip(changed, *type_range(value.dtype)).astype(value.dtype)
             if clamped.tobytes() not in tried:
                 tried.add(clamped.tobytes())
@@ -100,7 +102,7 @@ def _biases(alone: Model) -> Iterator[Mistaken]:
 
 def _float_biases(alone: Model) -> Iterator[Mistaken]:
     graph = view(alone)
-    place = _BIASES.get(graph.op(0).builtin, len(graph.op(0).inputs))
+    place = BIASES.get(graph.op(0).builtin, len(graph.op(0).inputs))
     tensor = graph.op(0).inputs[place] if place < len(graph.op(0).inputs) else -1
     value = graph.constant(tensor) if tensor >= 0 else None
     if value is None or value.dtype != np.float32 or not value.any():
@@ -113,7 +115,7 @@ def _float_biases(alone: Model) -> Iterator[Mistaken]:
         "the previous channel's bias": np.roll(value, 1),
         "the first channel's bias for all": np.full_like(value, value.reshape(-1)[0]),
     }
-    for name, changed in changes.items():
+    for name, changed in (*changes.items(), *_wrong_bytes(value)):
         yield name, with_constant(alone, tensor, changed)
 
 
@@ -139,6 +141,22 @@ def _wrong_biases(bias: Array, scales: dict[str, Array]) -> Iterator[tuple[str, 
             scaled = np.nan_to_num(bias * factor)
         yield f"bias scaled wrongly: {name}", np.rint(scaled)
         yield f"bias scaled wrongly, towards zero: {name}", np.trunc(scaled)
+
+
+def _wrong_bytes(value: Array) -> Iterator[tuple[str, Array]]:
+    """Yield a bias whose bytes are in another order, or read some bytes early or late."""
+    yield "bias read with its bytes in the other order (big-endian)", value.byteswap()
+    if value.dtype.itemsize > 1:
+        halves = np.ascontiguousarray(value).view(f"i{value.dtype.itemsize // 2}").reshape(-1, 2)[:, ::-1]
+        yield "bias read with its halves exchanged", np.ascontiguousarray(halves).view(value.dtype).reshape(-1)
+    data = np.ascontiguousarray(value).view(np.uint8).reshape(-1)
+    for by in range(1, value.dtype.itemsize):
+        for way, step in (("late", -by), ("early", by)):
+            for fill, text in ((None, ""), (0, ", 0 beyond its end")):
+                moved = np.roll(data, step)
+                if fill is not None:
+                    moved[slice(step, None) if step < 0 else slice(step)] = fill
+                yield f"bias misaligned: read {by} byte{'s' if by > 1 else ''} {way}{text}", moved.view(value.dtype)
 
 
 def _relative_scales(alone: Model, bias: TensorSpec, channels: int) -> dict[str, Array]:
@@ -211,6 +229,31 @@ def _filters(alone: Model) -> Iterator[Mistaken]:
         yield from _depthwise_multiples(alone, tensor, value)
 
 
+def _narrow_codes(alone: Model) -> Iterator[Mistaken]:
+    """Yield constants of 4-bit codes, two in a byte, that are unpacked wrongly."""
+    graph = view(alone)
+    for place, tensor in enumerate(graph.op(0).inputs):
+        spec, value = graph.operand(tensor), graph.constant(tensor)
+        if spec is None or value is None or spec.type != TensorType.INT4:
+            continue
+        codes = value.astype(np.int8).reshape(-1)
+        even = np.resize(codes, codes.size + codes.size % 2)
+        swapped = even.reshape(-1, 2)[:, ::-1].reshape(-1)[: codes.size]
+        unsigned = codes & np.int8(15)
+        readings = {
+            "the nibbles of each byte exchanged": swapped,
+            "4-bit codes without a sign": unsigned,
+            "4-bit codes without a sign, less 8": unsigned - np.int8(8),
+            "4-bit codes in the upper half of a byte, not shifted down: 16 times as large": codes << np.int8(4),
+            "the same, with the nibbles exchanged": swapped << np.int8(4),
+            "the lower nibble for both": np.repeat(even[::2], 2)[: codes.size],
+            "the upper nibble for both": np.repeat(even[1::2], 2)[: codes.size],
+        }
+        wide = with_tensor(alone, tensor, replace(spec, type=TensorType.INT8))
+        for name, read in readings.items():
+            yield f"int4 weights (input {place}): {name}", with_constant(wide, tensor, read.reshape(value.shape))
+
+
 def wrong_orders(value: Array, axes: str) -> Iterator[tuple[str, Array]]:
     """Yield an array in other orders of its axes, each different one once; with height and width, also mirrored."""
     tried = {_digest(value)}
@@ -264,7 +307,7 @@ def _activations(alone: Model) -> Iterator[Mistaken]:
 
 
 def _switches(alone: Model) -> Iterator[Mistaken]:
-    """Yield options of resized images that are ignored, or used although the model has them off."""
+    """Yield options that are ignored, or used although the model has them off."""
     options = view(alone).op(0).options
     if options is None:
         return

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from tflq.comparison.verification.evidence.inputs import codes, has_scale, prepare, real_values, saturate, scale_of
 from tflq.comparison.verification.scaling import Scaling
+from tflq.engine.kernels.code_limits import code_limits
 from tflq.model.ir import CARRIER, TensorSpec, TensorType
 from tflq.typing import Array
 
@@ -18,10 +19,38 @@ Samples = Sequence[Array]
 _IMAGENET = ((123.675, 116.28, 103.53), (58.395, 57.12, 57.375))
 _PLAIN: tuple[tuple[Any, Any], ...] = ((0, 1), (0, 255), (127.5, 127.5), (128, 128), (127, 128), (0, 127.5))
 _SCALINGS = (*_PLAIN, _IMAGENET)
+#: What host code computes in place of real / scale + zero point, from the real value, the scale and the zero point.
+_FORMULAS: dict[str, Callable[[Array, float, int], Array]] = {
+    "the zero point was left out": lambda r, s, z: r / s,
+    "the zero point was subtracted in place of added": lambda r, s, z: r / s - z,
+    "the zero point was added a second time": lambda r, s, z: r / s + 2 * z,
+    "multiplied by the scale instead of divided": lambda r, s, z: r * s + z,
+    "multiplied by the scale instead of divided, without the zero point": lambda r, s, z: r * s,
+    "quantized twice": lambda r, s, z: (r / s + z) / s + z,
+    "the zero point was added before the division by the scale": lambda r, s, z: (r + z) / s,
+    "the zero point was subtracted, as if codes were dequantized": lambda r, s, z: s * (r - z),
+    "not scaled: the zero point was added to real values": lambda r, s, z: r + z,
+}
+#: The same from codes that are right already.
+_OF_CODES: dict[str, Callable[[Array, float, int], Array]] = {
+    "the zero point was added a second time": lambda c, s, z: c + z,
+    "the zero point was subtracted from codes": lambda c, s, z: c - z,
+    "quantized twice": lambda c, s, z: c / s + z,
+    "codes were dequantized before they were fed": lambda c, s, z: s * (c - z),
+}
+#: The rival of results that were saved one sample late, or are always the same.
+STALE = ", or the device kept them (stale)"
+#: The name of inputs that nothing filled.
+_UNFILLED = "the input buffer was never filled, or holds one constant"
 
 
-def mistaken(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
-    """Yield mistakes and what a device is fed by them. The first that reproduces a device's input is its cause."""
+def mistaken(
+    spec: TensorSpec, samples: Samples, scaling: Scaling | None, other: TensorSpec | None = None
+) -> Iterator[tuple[str, list[Array]]]:
+    """Yield mistakes and what a device is fed by them. The first that reproduces a device's input is its cause.
+
+    `other` is the first output, whose scale and zero point may have been taken.
+    """
     if has_scale(spec):
         yield from _of_other_sign(spec, samples, scaling)
         yield from _round(spec, samples, scaling)
@@ -32,6 +61,87 @@ def mistaken(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Ite
             if expected is not None:
                 yield name, expected
         yield from _scale(spec, samples, even=even)
+    yield from _unfilled(spec, samples, scaling)
+    if has_scale(spec):
+        yield from _by_formulas(spec, samples, scaling, other)
+
+
+def _by_formulas(
+    spec: TensorSpec, samples: Samples, scaling: Scaling | None, other: TensorSpec | None
+) -> Iterator[tuple[str, list[Array]]]:
+    """Yield other formulas of host code, codes that wrap, parameters of the output, and other scalings with them."""
+    scale, zero = scale_of(spec)
+    real = real_values(spec, samples, scaling)
+    if real is None:
+        real = [scale * (v.astype(np.float64) - zero) for v in samples]
+    parameters = {"": (scale, zero)}
+    if other is not None and has_scale(other):
+        taken = scale_of(other)
+        parameters["the output's scale and zero point were taken"] = taken
+        parameters["the output's scale was taken"] = taken[0], zero
+        parameters["the output's zero point was taken"] = scale, taken[1]
+    for rounding in (_half_away, np.rint, np.trunc):
+        for text, (s, z) in parameters.items():
+            numbers = [rounding(v.astype(np.float64) / s) + z for v in real]
+            if text:
+                yield text, [saturate(spec, v) for v in numbers]
+            yield from _wrapping(spec, text, numbers)
+        codes_of = [saturate(spec, rounding(v.astype(np.float64) / scale) + zero) for v in real]
+        both = [(*pair, real) for pair in _FORMULAS.items()] + [(*pair, codes_of) for pair in _OF_CODES.items()]
+        for text, formula, source in both:
+            numbers = [rounding(formula(v.astype(np.float64), scale, zero)) for v in source]
+            yield text, [saturate(spec, v) for v in numbers]
+            yield from _wrapping(spec, text, numbers)
+    for mean, std in _SCALINGS:
+        if not isinstance(mean, tuple):
+            scaled = [Scaling.of(mean, std).apply(v).astype(np.float64) for v in samples]
+            for text, formula in _FORMULAS.items():
+                numbers = [_half_away(formula(v, scale, zero)) for v in scaled]
+                yield (
+                    f"wrong mean or std: {scaling_text(mean, std)} was fed, and {text}",
+                    [saturate(spec, v) for v in numbers],
+                )
+
+
+def _half_away(values: Array) -> Array:
+    rounded: Array = np.trunc(values + np.copysign(0.5, values))
+    return rounded
+
+
+def _wrapping(spec: TensorSpec, text: str, numbers: Samples) -> Iterator[tuple[str, list[Array]]]:
+    """Yield codes that wrap where they are not clamped, if some are beyond the type's range."""
+    made = [_wrapped(spec, v) for v in numbers]
+    if any(np.any(saturate(spec, v) != w) for v, w in zip(numbers, made, strict=True)):
+        wraps = "values beyond the range were not clamped: codes wrap"
+        yield f"{text}, and {wraps}" if text else wraps, made
+
+
+def _wrapped(spec: TensorSpec, values: Array) -> Array:
+    """Return values as codes of the tensor's type, modulo the size of the type."""
+    carrier = CARRIER[TensorType(spec.type)]
+    finite = np.nan_to_num(values, posinf=0.0, neginf=0.0).clip(-(2.0**62), 2.0**62)
+    return finite.astype(np.int64).astype(carrier)
+
+
+def constants(spec: TensorSpec, expected: Samples) -> Iterator[tuple[str, list[Array]]]:
+    """Yield inputs of one constant, as a buffer holds that nothing fills."""
+    values: dict[float, str] = {0: "zeros"}
+    if has_scale(spec):
+        low, high = code_limits(TensorType(spec.type))
+        values = {high: "the highest code", low: "the lowest code", scale_of(spec)[1]: "the zero point", **values}
+    for value, name in reversed(values.items()):
+        yield f"{_UNFILLED}: its input was {name} in every run", [np.full_like(v, value) for v in expected]
+
+
+def _unfilled(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
+    """Yield inputs of one constant, and the first sample's input in every run."""
+    expected = prepare(spec, samples, scaling)
+    if expected is None:
+        return
+    yield from constants(spec, expected)
+    if len(expected) > 1:
+        name = f"the input buffer was written once only: every run gives the results of sample 0{STALE}"
+        yield name, [expected[0]] * len(expected)
 
 
 def _of_other_sign(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
@@ -78,7 +188,6 @@ def _round(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Itera
         "rounded down instead of to the nearest in host code",
         [saturate(spec, np.floor(q) + zero) for q in quotients],
     )
-    yield "the zero point was left out", [saturate(spec, np.rint(q)) for q in quotients]
 
 
 def _as_codes(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from hashlib import blake2b
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,12 @@ from tflq.comparison.verification.evidence.inputs import prepare, scaling_of
 from tflq.comparison.verification.results import Located, Status, status_of
 from tflq.comparison.verification.scaling import Scaling
 from tflq.diagnosis.localization import localize_samples
-from tflq.diagnosis.usage.inputs import mistaken, scaling_text
-from tflq.diagnosis.usage.values import STALE, correct
+from tflq.diagnosis.usage.hosts import FLOATS, rearranged
+from tflq.diagnosis.usage.inputs import STALE, mistaken, scaling_text
+from tflq.diagnosis.usage.values import correct
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.model.ir import Model, view
+from tflq.model.ir import Model, TensorSpec, view
 from tflq.typing import Array
 
 Arrays = Mapping[int, Array]
@@ -68,12 +71,12 @@ class Mistake:
     @property
     def is_open(self) -> bool:
         """True if the device may have kept its results: a late file holds the last sample's in the first place."""
-        return self.name.endswith(STALE) and self.after > 0
+        return self.name.endswith(STALE) and (self.after > 0 or self.side == Side.INPUT)
 
     @property
     def is_certain(self) -> bool:
         """True if nothing else explains as much, and a chance hit is unlikely."""
-        return not self.after and not self.also and self.before >= _CERTAIN
+        return not self.after and not self.also and self.before >= _CERTAIN and self.name != FLOATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ def find_mistake(
         used = scaling_of(spec, given, scaling)
         stated = "" if used is None else scaling_text(_plain(used.mean), _plain(used.std))
         rights = [right for even in (False, True) if (right := prepare(spec, given, scaling, even=even)) is not None]
-        trials = mistaken(spec, given, scaling)
+        trials = mistaken(spec, given, scaling, _first_output(model))
         if all(tensor in one for one in samples):
             found = _of_known_input([one[tensor] for one in samples], rights, trials)
             if found is not None:
@@ -124,7 +127,8 @@ def find_mistake(
             if found is not None:
                 return replace(found, scaling=stated)
             samples = _with(samples, tensor, right)
-    read = _tried(model, samples, correct(model, samples), profile, Side.DUMP)
+    undone = chain(correct(model, samples), rearranged(model, samples, profile))
+    read = _tried(model, samples, undone, profile, Side.DUMP)
     return read or _reuse(model, samples, profile)
 
 
@@ -147,7 +151,7 @@ def near_mistakes(
         right = prepare(spec, given, scaling)
         if right is not None and not any(tensor in one for one in samples):
             plain, rights = _with(samples, tensor, right), right
-            fed = _distinct(mistaken(spec, given, scaling))
+            fed = _distinct(mistaken(spec, given, scaling, _first_output(model)))
             both = ((name, _with(samples, tensor, values)) for name, values in fed)
             yield from _nearest(model, plain, both, profile, Side.INPUT, rights)
             trials = correct(model, plain)
@@ -165,8 +169,11 @@ def _nearest(
     before = _wrong(model, plain, profile)
     if before is not None and before.far < _WRONG:
         return
-    found = []
+    found, first_of = [], _first_sample(model, profile)
     for name, values in trials:
+        first = first_of(values)
+        if first is None or first.far > 2 * _STILL_FAR:
+            continue
         after = _wrong(model, values, profile)
         is_near = after is not None and after.elements and after.far <= _STILL_FAR
         if after is not None and is_near and (before is None or after.far * _NEARER < before.far):
@@ -176,6 +183,11 @@ def _nearest(
         elements = 0 if before is None else before.elements
         count = elements if before is None else before.differing
         yield Mistake(name, side, count, differing, elements, dumps, (), tuple(right))
+
+
+def _first_output(model: Model) -> TensorSpec | None:
+    graph = view(model)
+    return graph.tensors[graph.outputs[0]] if graph.outputs else None
 
 
 def _plain(numbers: tuple[float, ...]) -> float | tuple[float, ...]:
@@ -251,11 +263,14 @@ def _tried(
 ) -> Mistake | None:
     """Return the mistake without which fewest elements differ; None if it does not explain the difference."""
     plain = _wrong(model, samples, profile)
-    if plain is not None and plain.worst < _WRONG:
+    if plain is not None and (plain.worst < _WRONG or is_flat(model, samples)):
         return None
-    found: list[tuple[Wrong, str, Any]] = []
+    found, first_of = list[tuple[Wrong, str, Any]](), _first_sample(model, profile)
     for name, values in trials:
-        outcome = _wrong(model, values, profile)
+        first = first_of(values)
+        if first is None or first.differing > _RIGHT * first.elements * _SAMPLES:
+            continue  # the others cannot make up for it
+        outcome = first if len(values) == 1 else _wrong(model, values, profile)
         if outcome is not None and outcome.elements and outcome.share <= _RIGHT and outcome.worst < _WRONG:
             found.append((outcome, name, values))
     if not found:
@@ -272,6 +287,30 @@ def _tried(
     also = tuple(dict.fromkeys(n for o, n, _ in found if o.differing == least and n != name))
     dumps = tuple(dump_of(model, one) for one in values)
     return Mistake(name, side, before, best.differing, best.elements, dumps, also, tuple(right))
+
+
+def _first_sample(model: Model, profile: Profile) -> Callable[[Sequence[Arrays]], Wrong | None]:
+    """Return `_wrong` of the first sample, computed once for equal values: many mistakes give the same."""
+    known: dict[bytes, Wrong | None] = {}
+
+    def wrong(values: Sequence[Arrays]) -> Wrong | None:
+        key = blake2b(digest_size=16)
+        for tensor, value in values[0].items():
+            key.update(f"{tensor} {value.dtype} {value.shape} ".encode() + value.tobytes())
+        if key.digest() not in known:
+            known[key.digest()] = _wrong(model, values, profile, 1)
+        return known[key.digest()]
+
+    return wrong
+
+
+def is_flat(model: Model, samples: Sequence[Arrays]) -> bool:
+    """Return whether no output has two values, in all samples: then many mistakes may explain the outputs."""
+    values = (
+        np.unique(np.concatenate([np.ravel(one[t]) for one in samples if t in one] or [np.zeros(0)]))
+        for t in view(model).outputs
+    )
+    return all(len(every) < 2 for every in values)
 
 
 def _wrong(model: Model, samples: Sequence[Arrays], profile: Profile, count: int | None = _SAMPLES) -> Wrong | None:

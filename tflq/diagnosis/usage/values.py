@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tflq.comparison.verification.evidence.inputs import has_scale, scale_of
+from tflq.diagnosis.usage.inputs import STALE
 from tflq.engine.kernels.code_limits import code_limits
 from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, view
 from tflq.typing import Array
 
 #: The arrays of one run, by tensor.
 Arrays = Mapping[int, Array]
-#: The rival of results that were saved one sample late.
-STALE = ", or the device kept them (stale)"
+#: Codes, from floats and the scales and zero points of the tensor and of the input.
+Formula = Callable[[Array, float, int, float, int], Array]
+#: What programs compute in place of scale * (code - zero point), undone.
+_FORMULAS: dict[str, Formula] = {
+    "dequantized twice": lambda v, s, z, _s, _z: (v / s + z) / s + z,
+    "dequantized without the zero point": lambda v, s, z, _s, _z: v / s,
+    "dequantized with the wrong sign of the zero point": lambda v, s, z, _s, _z: v / s - z,
+    "dequantized with the input's scale and zero point": lambda v, s, z, si, zi: v / si + zi,
+    "dequantized with the input's scale": lambda v, s, z, si, _z: v / si + z,
+    "dequantized with the input's zero point": lambda v, s, z, _s, zi: v / s + zi,
+    "divided by the scale instead of multiplied": lambda v, s, z, _s, _z: v * s + z,
+    "the zero point subtracted after the multiplication by the scale": lambda v, s, z, _s, _z: (v + z) / s,
+    "codes in floats, not dequantized": lambda v, s, z, _s, _z: v,
+    "codes less the zero point, not multiplied by the scale": lambda v, s, z, _s, _z: v + z,
+    "dequantized with a scale of 1/255": lambda v, s, z, _s, _z: v * 255 + z,
+    "dequantized with a scale of 1/256": lambda v, s, z, _s, _z: v * 256 + z,
+    "dequantized with a scale of 1/128": lambda v, s, z, _s, _z: v * 128 + z,
+    "codes divided by 255": lambda v, s, z, _s, _z: v * 255,
+    "codes divided by 128": lambda v, s, z, _s, _z: v * 128,
+}
 #: Maximum distance of a value from a whole code, in LSB.
 _NEAR = 0.02
 
@@ -43,12 +63,14 @@ def _results_of(arrays: Arrays, other: Arrays, computed: set[int]) -> dict[int, 
 
 def _undone(model: Model, arrays: Arrays, undo: Any, of: set[int]) -> dict[int, Array] | None:
     """Return the arrays with the mistake undone wherever it applies; None if it applies nowhere."""
-    undone = {t: undo(view(model).tensors[t], v) for t, v in arrays.items() if t in of}
+    graph = view(model)
+    source = graph.tensors[graph.inputs[0]] if graph.inputs else None
+    undone = {t: undo(graph.tensors[t], v, source) for t, v in arrays.items() if t in of}
     found: dict[int, Array] = {t: v for t, v in undone.items() if v is not None}
     return {**arrays, **found} if found else None
 
 
-def _other_sign(spec: TensorSpec, value: Array) -> Array | None:
+def _other_sign(spec: TensorSpec, value: Array, _source: TensorSpec | None) -> Array | None:
     """Return bytes of the other signedness with the zero point moved by 128."""
     carrier = CARRIER[TensorType(spec.type)]
     if carrier.itemsize != 1 or value.dtype.kind not in "iu" or value.dtype.itemsize != 1:
@@ -56,38 +78,33 @@ def _other_sign(spec: TensorSpec, value: Array) -> Array | None:
     return (value.view(np.uint8) ^ np.uint8(128)).view(carrier)
 
 
-def _other_bytes(spec: TensorSpec, value: Array) -> Array | None:
+def _other_bytes(spec: TensorSpec, value: Array, _source: TensorSpec | None) -> Array | None:
     """Return the same bytes in the tensor's type."""
     carrier = CARRIER[TensorType(spec.type)]
     is_other = value.dtype.kind in "iu" and value.dtype != carrier and value.dtype.itemsize == carrier.itemsize
     return value.view(carrier) if is_other else None
 
 
-def _dequantize_once(spec: TensorSpec, value: Array) -> Array | None:
-    """Return the codes of values that were dequantized twice."""
+def _by_formula(formula: Formula, spec: TensorSpec, value: Array, source: TensorSpec | None) -> Array | None:
+    """Return the codes from which a formula made floats; None if they are no whole codes."""
     if value.dtype.kind != "f" or not has_scale(spec):
         return None
     scale, zero = scale_of(spec)
-    once = value.astype(np.float64) / scale + zero
-    return _whole(spec, once / scale + zero)
-
-
-def _without_zero_point(spec: TensorSpec, value: Array) -> Array | None:
-    """Return the codes of values that were dequantized without the zero point."""
-    if value.dtype.kind != "f" or not has_scale(spec) or not scale_of(spec)[1]:
-        return None
-    return _whole(spec, value.astype(np.float64) / scale_of(spec)[0])
+    other = scale_of(source) if source is not None and has_scale(source) else (scale, zero)
+    with np.errstate(all="ignore"):
+        return _whole(spec, formula(value.astype(np.float64), scale, zero, *other))
 
 
 def _whole(spec: TensorSpec, codes: Array) -> Array | None:
     whole = np.rint(codes)
     low, high = code_limits(TensorType(spec.type))
-    if not codes.size or np.abs(codes - whole).max() > _NEAR or whole.min() < low or whole.max() > high:
+    is_whole = codes.size and np.isfinite(codes).all() and np.abs(codes - whole).max() <= _NEAR
+    if not is_whole or whole.min() < low or whole.max() > high:
         return None
     return whole.astype(CARRIER[TensorType(spec.type)])
 
 
-def _from_nchw(spec: TensorSpec, value: Array) -> Array | None:
+def _from_nchw(spec: TensorSpec, value: Array, _source: TensorSpec | None) -> Array | None:
     """Return channels last of elements that were written channels first."""
     if len(spec.shape) != 4 or value.size != int(np.prod(spec.shape)) or min(spec.shape) < 1 or spec.shape[-1] < 2:
         return None
@@ -95,7 +112,7 @@ def _from_nchw(spec: TensorSpec, value: Array) -> Array | None:
     return np.ascontiguousarray(value.reshape(n, c, h, w).transpose(0, 2, 3, 1))
 
 
-def _columns_first(spec: TensorSpec, value: Array) -> Array | None:
+def _columns_first(spec: TensorSpec, value: Array, _source: TensorSpec | None) -> Array | None:
     """Return rows of elements that were written column by column."""
     if len(spec.shape) < 2 or value.size != int(np.prod(spec.shape)) or value.size in spec.shape:
         return None
@@ -105,8 +122,7 @@ def _columns_first(spec: TensorSpec, value: Array) -> Array | None:
 _OF_TENSORS = (
     ("uint8 codes read as int8, or int8 as uint8", _other_sign),
     ("bytes saved in a type of the other sign", _other_bytes),
-    ("dequantized twice", _dequantize_once),
-    ("dequantized without the zero point", _without_zero_point),
+    *((name, partial(_by_formula, formula)) for name, formula in _FORMULAS.items()),
     ("transposed dump: NCHW instead of NHWC", _from_nchw),
     ("transposed dump: columns first", _columns_first),
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from tflq.diagnosis.causes import Cause, CauseVerdict, Explanation
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults import Defect
+from tflq.diagnosis.hypotheses import Kind
 from tflq.face.report.blocks import Block, Fold, InText, Listing, OnPage, Styled, Text
 from tflq.face.report.verbs.explain.texts import PARTIAL, listed
 
@@ -58,6 +59,8 @@ def _hypothesis(h: Cause) -> Iterator[Block]:
 def cause_text(e: Explanation) -> str:
     """Return one line: the causes that reproduce all bits, or that none does."""
     doubts = "; ".join(e.doubts)
+    tried = e.evidence.tried.get(Kind.MISTAKE, 0)
+    of = f", of {tried:,} with different results: profiles, mistakes, and pairs of the best" if tried else ""
     if e.defect is not None and e.is_a_defect:
         return f"{_DEFECTS[e.defect.certainty]}: {e.defect.name}"
     return {
@@ -67,7 +70,7 @@ def cause_text(e: Explanation) -> str:
         CauseVerdict.UNTOLD: f"Cannot tell: a wrong cause may reproduce every bit, too ({doubts}):",
         CauseVerdict.AMBIGUOUS: f"Likely one of these {len(e.exact)}: each reproduces every bit of this dump:",
         CauseVerdict.PARTIAL: "Undetermined: none reproduces every bit, though the best one most of them",
-        CauseVerdict.UNDETERMINED: "Undetermined: no hypothesis reproduces every bit",
+        CauseVerdict.UNDETERMINED: f"Undetermined: no hypothesis reproduces every bit{of}",
     }[e.verdict]
 
 

@@ -33,7 +33,7 @@ ADVICE = {
     "off by one sample": "compare each result with the input of the same number",
     "truncated": "round in host code: lrintf(x / scale) + zero_point, then saturate",
     "rounded down": "round in host code: lrintf(x / scale) + zero_point, then saturate",
-    "the zero point": "add the zero point after the division by the scale",
+    "the zero point was left": "add the zero point after the division by the scale",
     "float values": "quantize first: lrintf(x / scale) + zero_point, then saturate",
     "uint8": "subtract 128 from uint8 codes, or flip their highest bit",
     "int8": "add 128 to int8 codes, or flip their highest bit",
@@ -42,6 +42,23 @@ ADVICE = {
     "transposed": "write the dump in the order of the model's shape",
     "reused": "copy a tensor right after its operator, or keep all of them (preserve_all_tensors)",
     "the device was fed": "feed the device and tflq with the same file",
+    "the input buffer": "write the input into the device's input tensor before each run, and read it back",
+    "the zero point": "quantize by lrintf(x / scale) + zero_point, then saturate",
+    "multiplied by": "quantize by lrintf(x / scale) + zero_point, then saturate",
+    "not scaled": "quantize by lrintf(x / scale) + zero_point, then saturate",
+    "quantized twice": "quantize once: the numbers are codes already",
+    "values beyond": "saturate to the ends of the type after rounding, before the cast",
+    "the output's": "quantize by the input's own scale and zero point",
+    "divided by": "dequantize by scale * (code - zero_point)",
+    "codes": "dequantize by scale * (code - zero_point), or save the codes in their own type",
+    "outputs exchanged": "match outputs by their names, not by their order",
+    "inputs exchanged": "match inputs by their names, not by their order",
+    "classes": "take the labels in the order of the model's output",
+    "slices": "read the output in the order of the model's shape",
+    "samples": "compare each result with the input of the same number",
+    "the outputs are those of the float": "compare the two models with `tflq compare`; record the device for `why`",
+    "the outputs are those of signature": "name the signature that ran with --signature",
+    **dict.fromkeys(("softmax", "logarithm", "sigmoid", "results", "one less"), "save the model's own results"),
 }
 #: The words before a cause, by its certainty.
 WORDS = {Certainty.CERTAIN: "", Certainty.LIKELY: "probably ", Certainty.NONE: "possibly "}
@@ -50,10 +67,13 @@ _OF_DEFECTS = {
     DefectKind.NOTHING: "cannot tell: a runtime, a driver, or the program that reads the output wrote or read nothing",
     DefectKind.OVERWRITTEN: "the dump's: it does not hold the tensor as it was read; the operator is right",
     DefectKind.PLACE: "not decided between memory, geometry and the dump; the arithmetic is not it",
+    DefectKind.CONSTANT: "the device's memory: one constant of the model is another there; the arithmetic is not it",
     DefectKind.BLOCK: "not decided: the device, or a dump that was taken too late; the arithmetic is not it",
 }
 #: Numbers of versions from which on they are days.
 _DAY = 20_000_000
+#: Places inside prepared data.
+_INSIDE = re.compile(r" \((data(\.[\w\[\]]+)*|pipeline|window|table)\)")
 #: Causes that a headline names.
 _NAMED = 3
 
@@ -70,10 +90,12 @@ def fault_text(answer: Answer) -> str:
         return _OF_DEFECTS.get(answer.defect.kind, "the device's, though not its arithmetic's")
     if _is_same_so_far(answer):
         return "none found: all that was compared is the same"
+    if answer.fault == Fault.DEVICE and cause_names(answer):
+        return "the device's: a mistake in its code, which no runtime that has a profile makes"
     return {
         Fault.USER: "the user's: the device computes what it was given",
         Fault.MODEL: "the model's: it breaks a rule of the specification, so devices need not agree",
-        Fault.DEVICE: "the device's: no known runtime computes this",
+        Fault.DEVICE: "the device's: no runtime and no mistake that was tried gives this",
         Fault.RUNTIME: "no one's: the device has another runtime's arithmetic",
         Fault.KNOWN: "a fault that runtimes are known for, not another arithmetic",
         Fault.NONE: "no one's: nothing differs beyond what the profile promises",
@@ -199,7 +221,11 @@ def _text(version: tuple[int, ...]) -> str:
 
 
 def alternatives(names: Sequence[str]) -> str:
-    """Return the first names, joined by "or", and how many more there are. A common beginning appears once."""
+    """Return the first names, joined by "or", and how many more there are. A common beginning appears once.
+
+    Places inside prepared data are left out: they mean something beside the data only.
+    """
+    names = list(dict.fromkeys(_INSIDE.sub("", name) for name in names))
     more, head = len(names) - _NAMED, names[0].partition(": ")[0] + ": " if names else ""
     alike = len(names) > 1 and all(name.startswith(head) for name in names)
     rest = [name.removeprefix(head) if alike else name for name in names[1:_NAMED]]
@@ -381,6 +407,11 @@ def advice(answer: Answer, asked: Asked) -> str:
         return "report it to the device's makers: --paste prints the text"
     if answer.fault == Fault.MODEL:
         return f"convert the model again so that it keeps the rule; `tflq lint {asked.model}` lists all that it breaks"
+    if answer.fault == Fault.DEVICE and not cause_names(answer):
+        return (
+            "check that the device holds this very file (its checksum): another model, or a changed one, gives such "
+            f"results; if it does, `{asked.command} --paste` prints what to send to its makers"
+        )
     if answer.fault == Fault.DEVICE:
         return f"report it to the device's makers: `{asked.command} --paste` prints the text"
     if answer.fault == Fault.OPEN and is_of_outputs(answer):
