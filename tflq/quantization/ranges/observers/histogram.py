@@ -60,7 +60,7 @@ class Histogram:
 
     @property
     def is_fixed_by_first_batch(self) -> bool:
-        """Whether the next batch decides the bins for good, so that parts of the samples do not get the same ones."""
+        """True if the next batch decides the bins for good, so that parts of the samples do not get the same ones."""
         return self.margin is not None and not len(self.counts)
 
     @property
