@@ -58,7 +58,7 @@ class Reading:
     `logits` are the groups that hold scores as logits; `judges` gives for each group the one whose scores weight it.
     `columns` gives the meaning of the columns of scores, `forms` those of boxes, by group. `powers` are the mean
     signals of the families, by which errors are divided. `means` are the mean values [C, N] of groups that no scores
-    judge: their signal is about these, since a constant part says nothing about the input.
+    judge: their signal is about these, since a constant part does not depend on the input.
     """
 
     layout: Layout

@@ -79,7 +79,7 @@ class Comparison:
 
     @property
     def judged(self) -> tuple[Fidelity, ...]:
-        """The outputs that say something: all except constant ones, or all if there are no others."""
+        """The outputs that depend on the input: all except constant ones, or all if there are no others."""
         return tuple(o for o in self.outputs if not o.is_constant) or self.outputs
 
     @property

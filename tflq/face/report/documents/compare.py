@@ -22,9 +22,7 @@ class CompareDocument(Printed):
 
 class ComparisonDocument(TypedDict):
     samples: int
-    sqnr: Annotated[
-        float | NotFinite, "of the worst output about its mean over samples, dB; none that is constant"
-    ]
+    sqnr: Annotated[float | NotFinite, "of the worst output about its mean over samples, dB; none that is constant"]
     outputs: list[FidelityDocument]
     tensors: list[FidelityDocument]
     parts: list[PartDocument]

@@ -121,7 +121,7 @@ def unit_texts(comparison: Comparison) -> Iterator[str]:
     for unit in comparison.units:
         name, sums = _unit_name(comparison, unit), unit.fidelity
         if unit.column is not None and unit.output in constant | stuck:
-            continue  # which is said of the whole
+            continue  # the whole is reported
         if sums.is_constant:
             told.append(f"{name} is constant in float ({sums.low:.4g} in every sample): its ratio says nothing")
         elif _is_stuck(unit):
