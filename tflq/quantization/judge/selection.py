@@ -30,7 +30,7 @@ Reals = NDArray[np.float64]
 
 #: Divergences that differ by less than this share, or by less than this many nats, always count as a tie.
 EVEN, NEGLIGIBLE = 0.02, 1e-4
-#: Shares of other samples of which a ratio is promised, the greatest that the number of samples allows, and the confidence.
+#: Shares of other samples of which a ratio is promised, the greatest that the samples allow, and the confidence.
 SHARES, CONFIDENCE = (0.95, 0.9, 0.8, 0.5), 0.95
 #: A candidate is dropped if it is behind by more than this many standard errors.
 SURE = 3.0
@@ -63,7 +63,7 @@ class Score:
     def promise(self) -> tuple[float, float] | None:
         """A share of other samples, and the ratio (dB) of the mean signal to the noise that each of them keeps.
 
-        It holds for any distribution with CONFIDENCE confidence, if nothing was chosen by these samples: the k-th greatest
+        It holds for any distribution with this confidence, if nothing was chosen by these samples: the k-th greatest
         of n noises bounds a share p of all noises with the probability that at least k of n samples lie above that
         share (Wilks 1941). There is no such bound on the mean, which a few samples may decide. None for too few.
         """

@@ -49,7 +49,7 @@ class Watching:
     """
 
     def __init__(self, shared: Shared, jobs: int = 1) -> None:
-        self._shared, self._jobs = shared, jobs
+        self._shared, self.jobs = shared, jobs
         self._expected: dict[bytes, dict[_Wish, Observer]] = {}
         self._seen: dict[tuple[bytes, tuple[int, ...]], dict[_Wish, Observer]] = {}
 
@@ -82,7 +82,7 @@ class Watching:
         ]
         for run in runs:
             self._together(floats, run)  # known before processes begin: all need it
-        observed = each(lambda run, tell: self._made(floats, run, tell), runs, self._jobs, progress)
+        observed = each(lambda run, tell: self._made(floats, run, tell), runs, self.jobs, progress)
         for run, states in zip(runs, observed, strict=True):
             self._seen[digest, run.part.quarters].update(states)
         merged = {wish: reduce(_merge, [known[wish] for known in states_of_parts]) for wish in wishes}
