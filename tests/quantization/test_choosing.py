@@ -68,8 +68,10 @@ def test_parts_and_bounds_of_a_score() -> None:
     score = Score(None, 2.0, 0.04, 0, 2, np.array([0.01, 0.03]), 0, parts)
     decibels = [pytest.approx(-10 * math.log10(mean)) for mean in (0.015, 0.005)]
     assert list(score.ratios.items()) == list(zip(("scores", "boxes"), decibels, strict=True))
-    assert score.least == pytest.approx(-10 * math.log10(0.02 + 2 * 0.01 / math.sqrt(2)))
-    assert Score(None, 2.0, 0.0, 0, 2, np.zeros(2)).least == math.inf
+    assert score.promise is None  # of two samples
+    noises = np.array([0.001] * 28 + [0.1])
+    assert Score(None, 29.0, 0.128, 0, 29, noises).promise == (0.9, pytest.approx(10.0))  # 0.9^29 is below 5 %
+    assert Score(None, 28.0, 0.028, 0, 28, noises[:28]).promise == (0.8, pytest.approx(30.0))
     both = join([score, score])
     assert [name for name, _ in both.groups] == ["scores", "boxes"]
     assert both.groups[1][1].tolist() == [0, 0.01, 0, 0.01]
@@ -160,7 +162,7 @@ def test_hopeless_ranges_leave_in_the_heat_with_all_that_refines_them(monkeypatc
     fine, bare = Methods(), Methods(ranging=ruined)
     refined = replace(bare, refining=Refining(Rounding.GPTQ))
     report = tflq.quantize(model, samples(model, 3, 64), Recipe(candidates=(fine, refined, bare))).report
-    assert calls == [8, 8, 8]  # both in the heat, who stayed on the rest
+    assert calls == [8, 8, 8, 16]  # both in the heat, who stayed on the rest, and the proof
     assert [c.methods for c in report.ranking] == [fine, refined, bare]
     assert report.ranking[1].score is None
     dropped = [left_text(candidate.left) for candidate in report.ranking[1:3]]

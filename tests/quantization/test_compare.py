@@ -50,7 +50,9 @@ def test_figures_are_those_of_litert_outputs() -> None:
     found = compare_models(model, tflq.load(INT8), ({given: image} for image in images), labels)
     f, q = (np.array(list(litert_outputs(path, images))) for path in (FLOAT, INT8))
     assert found.samples == len(images)
-    assert found.sqnr == pytest.approx(10 * np.log10((f**2).sum() / ((f - q) ** 2).sum()), abs=0.01)
+    assert found.sqnr == pytest.approx(
+        10 * np.log10(f.var(axis=0, ddof=1).sum() * len(f) / ((f - q) ** 2).sum()), abs=0.01
+    )
     before, after = f.argmax(1), q.argmax(1)
     assert found.agreement is not None
     assert found.agreement.rate == np.mean(before == after)
@@ -82,8 +84,12 @@ def test_models_with_other_edges_are_refused() -> None:
 def test_sums_of_one_tensor() -> None:
     sums = Fidelity("x", "ADD", 0)
     sums.add(np.array([3.0, 4.0], np.float32), np.array([3.5, 4.0]))
-    assert (sums.elements, sums.signal, sums.noise, sums.bias, sums.largest) == (2, 25.0, 0.25, 0.5, 0.5)
-    assert sums.sqnr == pytest.approx(20.0)
+    assert (sums.elements, sums.power, sums.noise, sums.bias, sums.largest) == (2, 25.0, 0.25, 0.5, 0.5)
+    assert sums.sqnr == pytest.approx(20.0)  # one sample has no mean to vary about
+    sums.add(np.array([5.0, 4.0], np.float32), np.array([5.0, 4.0]))
+    assert (sums.signal, sums.judging, sums.is_constant) == (2.0, 4.0, False)
+    assert sums.sqnr == pytest.approx(10 * math.log10(4.0 / 0.25))
+    assert sums.holders == (0, 1)
 
 
 @pytest.mark.parametrize(("hits", "trials", "low", "high"), [(8, 10, 0.4902, 0.9433), (0, 20, 0.0, 0.1611)])

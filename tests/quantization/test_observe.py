@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,33 +14,14 @@ from support.suites import ROOT
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
-from tflq.errors import CalibrationError, InputError
+from tflq.errors import CalibrationError
 from tflq.model.ir import Model, TensorType, view
 from tflq.quantization.params import extent
 from tflq.quantization.ranges.observation import Observations, observe, outlying
-from tflq.quantization.ranges.observers import (
-    Channels,
-    FirstSamples,
-    Histogram,
-    MinMax,
-    MovingAverage,
-    Percentile,
-    Reservoir,
-)
-from tflq.quantization.ranges.observers.state import state_of
+from tflq.quantization.ranges.observers import Channels, FirstSamples, Histogram, MinMax, Reservoir
 from tflq.quantization.ranges.walk import Walker
 
 Array = np.ndarray[Any, Any]
-EVERY = (
-    MinMax(),
-    MovingAverage(0.9),
-    Percentile(),
-    Histogram(64),
-    Histogram(64, relative=True),
-    Reservoir(50),
-    Channels(),
-    FirstSamples(1000),
-)
 
 
 def digits() -> Model:
@@ -88,32 +68,6 @@ def test_observers_see_every_value_of_every_sample_once(made: Any) -> None:
         assert peaks == tuple(float(np.abs(trace[tensor]).max()) for trace in traces)
 
 
-def test_observing_goes_on_where_it_was_left(tmp_path: Path) -> None:
-    model = digits()
-    begun = Observations.begin(floats(model), *EVERY)
-    whole = observe(model, samples(model, 12), begun)
-    part = observe(model, list(samples(model, 12))[:5], begun)
-    part.save(tmp_path / "part.npz")
-    resumed = observe(model, samples(model, 12), begun.loaded(tmp_path / "part.npz"))
-    assert resumed.count == whole.count == 12
-    assert resumed.peaks == whole.peaks
-    for tensor in begun.of:
-        for ours, wanted in zip(resumed.of[tensor], whole.of[tensor], strict=True):
-            if isinstance(ours, Reservoir):  # keys hang on the batches
-                assert ours.seen == getattr(wanted, "seen")  # noqa: B009
-                continue
-            for name, value in state_of(wanted).items():
-                np.testing.assert_allclose(state_of(ours)[name], value, rtol=1e-9, err_msg=name)
-
-
-def test_states_of_other_observers_are_refused(tmp_path: Path) -> None:
-    model = digits()
-    seen = observe(model, samples(model, 2), Observations.begin(floats(model)[:2], MinMax()))
-    seen.save(tmp_path / "seen.npz")
-    with pytest.raises(InputError, match="other tensors or observers"):
-        Observations.begin(floats(model)[:3], MinMax()).loaded(tmp_path / "seen.npz")
-
-
 def test_infinite_activations_are_named_by_tensor_and_sample() -> None:
     graph = FloatGraph(0)
     model = graph.model([graph.unary("EXP", graph.given(1, 3))])
@@ -153,7 +107,7 @@ def test_outlying_samples_are_found_by_their_peaks() -> None:
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_samples() -> None:
     model = digits()
-    begun = Observations.begin(floats(model), *EVERY)
+    begun = Observations.begin(floats(model), MinMax(), Histogram(64), Reservoir(50), Channels(), FirstSamples(1000))
     observe(model, samples(model, 64), begun)  # compiles, fills caches
     peaks = []
     for count in (64, 640):

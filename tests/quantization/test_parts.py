@@ -45,7 +45,8 @@ def found() -> Comparison:
 
 
 def ratio(reference: np.ndarray, other: np.ndarray) -> float:
-    return float(10 * np.log10((reference**2).sum() / ((reference - other) ** 2).sum()))
+    signal = np.square(reference - reference.mean(axis=0)).sum()
+    return float(10 * np.log10(signal / ((reference - other) ** 2).sum()))
 
 
 def test_each_part_has_its_own_figures(found: Comparison) -> None:
@@ -57,7 +58,7 @@ def test_each_part_has_its_own_figures(found: Comparison) -> None:
     assert [part.places.tolist() for part in found.parts] == [list(range(6)), list(range(6, 16))]
     assert found.parts[0].fidelity.sqnr == pytest.approx(ratio(scores, lost), abs=0.3)
     assert found.parts[1].fidelity.sqnr == pytest.approx(ratio(boxes, kept), abs=0.3)
-    assert found.sqnr > 40 > 10 > found.parts[0].fidelity.sqnr
+    assert found.sqnr > 35 > 10 > found.parts[0].fidelity.sqnr
     assert len(found.parts[0].values) == 2
 
 

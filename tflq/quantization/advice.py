@@ -26,8 +26,8 @@ from tflq.quantization.result import Result
 from tflq.quantization.runner import Runner, Sample
 from tflq.quantization.streams import integer_stream
 
-#: A forecast whose lower bound is further away than this, in dB, needs more samples.
-UNSURE = 1.0
+#: If more than this share of other samples lies beyond the calibration data, a forecast needs more of these.
+UNSURE = 0.1
 #: Operators that are tried in float together, and samples from which on one class is a remark.
 _TOGETHER, _CLASSES_FROM = 3, 8
 #: The most sensitive operators in the next wider mode, up to a tenth of the multiply-accumulates.
@@ -208,12 +208,13 @@ def _operators(model: Model) -> tuple[int, int]:
 
 
 def _forecast_remarks(result: Result) -> Iterator[str]:
-    """Yield that the forecast for other samples is unsure, if two standard errors are more than UNSURE dB."""
-    best = result.report.ranking[0]
-    if best.score is not None and np.isfinite(best.score.least) and best.sqnr - best.score.least > UNSURE:
+    """Yield that the forecast for other samples is unsure, if more than UNSURE of them lie beyond these."""
+    comparison = result.report.comparison
+    share = comparison.records / max(1, comparison.samples)
+    if not result.report.held_back and share > UNSURE:
         yield (
-            f"unsure forecast: {best.sqnr:.1f} dB are expected of other samples, but {best.score.least:.1f} dB are "
-            "possible; more calibration samples narrow that"
+            f"unsure forecast: about {share:.0%} of other samples reach beyond all of these in some tensor; more "
+            "calibration samples narrow that"
         )
 
 

@@ -8,7 +8,7 @@ logits are compared as probabilities.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tflq.comparison.inspection.layout import CORNERS, Group, Layout
 from tflq.quantization.boxes import BINS, Form, form_of, mean_bins, units
+from tflq.quantization.params import ROUNDING
 
 Reals = NDArray[np.float64]
 #: The judged tensors of one sample, flat float64, in the order of the layout.
@@ -56,7 +57,8 @@ class Reading:
 
     `logits` are the groups that hold scores as logits; `judges` gives for each group the one whose scores weight it.
     `columns` gives the meaning of the columns of scores, `forms` those of boxes, by group. `powers` are the mean
-    signals of the families, by which errors are divided.
+    signals of the families, by which errors are divided. `means` are the mean values [C, N] of groups that no scores
+    judge: their signal is about these, since a constant part does not depend on the input.
     """
 
     layout: Layout
@@ -65,6 +67,7 @@ class Reading:
     columns: Mapping[int, Columns]
     forms: Mapping[int, Form]
     powers: tuple[float, ...]
+    means: Mapping[int, Reals] = field(default_factory=dict)
 
     @property
     def has_boxes(self) -> bool:
@@ -139,7 +142,7 @@ class Reading:
     def _signal(self, k: int, row: Row) -> float:
         weights, values = self.weights(k, row), self.values(k, row)
         if weights is None:
-            return float(np.square(values).sum())
+            return float(np.square(values - self.means.get(k, 0.0)).sum())
         return float((weights * np.square(values if k not in self.forms else np.ones_like(values))).sum())
 
     def values(self, k: int, row: Row) -> Reals:
@@ -168,9 +171,22 @@ def reading_of(layout: Layout, rows: Sequence[Row]) -> Reading:
     plain = replace(plain, columns=columns)
     forms = {k: form for k in range(len(judges)) if rows and (form := _form(plain, k, rows)) is not Form.DELTAS}
     known = replace(plain, forms=forms)
+    known = replace(known, means={k: m for k in range(len(judges)) if (m := _mean(known, k, rows)) is not None})
     signals = np.array([known.signals(row) for row in rows]).reshape(len(rows), len(known.families))
     means = signals.mean(axis=0) if rows else np.zeros(len(known.families))
+    means = means * [
+        len(rows) / (len(rows) - 1) if set(family) & set(known.means) else 1.0 for family in known.families
+    ]
     return replace(known, powers=tuple(float(m) if np.isfinite(m) and m > 0 else 1.0 for m in means))
+
+
+def _mean(reading: Reading, k: int, rows: Sequence[Row]) -> Reals | None:
+    """Return the mean values of a group that no scores judge; None if they are not known, or never change."""
+    if reading.judges[k] is not None or len(rows) < 2:
+        return None
+    values = np.array([reading.values(k, row) for row in rows])
+    is_constant = values.size == 0 or values.std(axis=0).max() <= ROUNDING * np.abs(values).max()
+    return None if is_constant else np.asarray(values.mean(axis=0), np.float64)
 
 
 def _form(reading: Reading, k: int, rows: Sequence[Row]) -> Form:

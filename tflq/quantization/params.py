@@ -23,6 +23,8 @@ ACTIVATION_TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 #: Scale of values that are all zero. Any scale below 1 is safe: the comparison kernels abort at greater ones.
 EMPTY_SCALE = np.float32(2.0**-8)
+#: Values that spread by less than this share of their magnitude differ by rounding in float32 alone.
+ROUNDING = 2.0**-21
 #: The smallest scale in use: half of float32's exponents, so that the product of two stays a normal number.
 SMALLEST_SCALE = np.float32(2.0**-62)
 

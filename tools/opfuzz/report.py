@@ -59,7 +59,7 @@ def table(tally: Tally, seed: int) -> str:
         rows.append([op, str(sum(cells)), *(str(n or ".") for n in (*cells, tally.constant[op]))])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
-    lines += ["", *(f"{count} explained: {why}" for why, count in tally.explained.most_common())]
+    lines.append("")
     missing = undrawn(by_name("litert-ref").kernels)
     if missing:
         lines.append(f"never drawn: {' '.join(missing)}")
@@ -82,7 +82,6 @@ def as_json(tally: Tally, seed: int) -> str:
                 op: {verdict.value: n for verdict, n in counts.items()} | {"constant": tally.constant[op]}
                 for op, counts in sorted(tally.verdicts.items())
             },
-            "explained": dict(tally.explained),
             "unexplained": [
                 {
                     "case": one.number,

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from opfuzz import known
 from opfuzz.case import Case
 from opfuzz.compare import WRONG, Outcome, Verdict, judge
 from opfuzz.draw import Draw
@@ -29,17 +28,16 @@ HONEST = 0.9
 
 @dataclass(frozen=True)
 class Judged:
-    """One case of a run. `reason` explains an intended difference; empty if there is none, or it is not intended."""
+    """One case of a run."""
 
     number: int
     case: Case
     outcome: Outcome
-    reason: str = ""
 
     @property
     def wrong(self) -> bool:
-        """True if this is an unexplained difference."""
-        return self.outcome.verdict in WRONG and not self.reason
+        """True if this is a difference."""
+        return self.outcome.verdict in WRONG
 
 
 @dataclass
@@ -48,7 +46,6 @@ class Tally:
 
     verdicts: dict[str, Counter[Verdict]] = field(default_factory=dict)
     constant: Counter[str] = field(default_factory=Counter)
-    explained: Counter[str] = field(default_factory=Counter)
     wrong: list[Judged] = field(default_factory=list)
     evidence: Evidence = field(default_factory=Evidence)
     elements: int = 0
@@ -60,8 +57,6 @@ class Tally:
         self.constant[op] += outcome.verdict == Verdict.SAME and not outcome.varies
         self.elements += outcome.elements
         self.evidence.add(op, judged.case.types, judged.case.version, outcome.elements)
-        if judged.reason:
-            self.explained[judged.reason] += 1
         if judged.wrong:
             self.wrong.append(judged)
 
@@ -120,7 +115,7 @@ def judged(seed: int, chosen: Iterator[int] | Sequence[int], live: Live) -> Iter
     for number in chosen:
         case = draw_case(seed, number)
         outcome = judge(case, live)
-        yield Judged(number, case, outcome, known.reason(case, outcome) if outcome.verdict in WRONG else "")
+        yield Judged(number, case, outcome)
 
 
 def undrawn(table: Mapping[str, object]) -> tuple[str, ...]:

@@ -18,8 +18,9 @@ from tflq.comparison.verification import load_golden
 from tflq.diagnosis.linting import lint, portable
 from tflq.diagnosis.linting.checking import RULES
 from tflq.diagnosis.linting.fixes import fixed
-from tflq.diagnosis.linting.targets import TARGETS, default_rules, target_rules
+from tflq.diagnosis.linting.targets import TARGETS, UNDEFINED, target_rules
 from tflq.engine.api.files import load, save
+from tflq.errors import UnknownNameError
 from tflq.model.ir import (
     Buffer,
     Model,
@@ -102,6 +103,26 @@ def shell(*, is_float: bool) -> Model:
     middle = real if is_float else t(I8, 0.5)
     operators = [("DEQUANTIZE", (0,), 1), ("FULLY_CONNECTED", (1 if is_float else 0, 3), 2)]
     return chain([t(I8, 0.5), real, middle, weights], operators)
+
+
+def between(*ops: str, last: str = "QUANTIZE") -> Model:
+    """Return operators in float32 between codes and a QUANTIZE, or another last operator."""
+    real = TensorSpec("t", TensorType.FLOAT32, (1, 4))
+    row = [("DEQUANTIZE", (0,), 1), *((op, (k + 1,), k + 2) for k, op in enumerate(ops))]
+    count = len(row)
+    return chain([t(I8, 0.5), *[real] * count, t(I8, 0.5)], [*row, (last, (count,), count + 1)])
+
+
+def padded() -> Model:
+    """Return a PAD whose amounts are computed."""
+    amounts = TensorSpec("t", I32, (2, 2))
+    made = chain([t(I8, 0.5), amounts, amounts, t(I8, 0.5)], [("ABS", (1,), 2), ("PAD", (0, 2), 3)])
+    return replace(made, subgraphs=(replace(made.subgraphs[0], inputs=(0, 1)),))
+
+
+def summed(type_: TensorType) -> Model:
+    axes = replace(TensorSpec("t", I32, (1,)), buffer=1)
+    return chain([t(type_, 0.5), axes, t(type_, 0.5)], [("SUM", (0, 1), 2)])
 
 
 def wide_sums(taps: int, *, has_bias: bool = False) -> Model:
@@ -219,6 +240,10 @@ CASES: dict[str, list[tuple[Callable[[], Model], Callable[[], Model]]]] = {
         (lambda: wide_sums(517), lambda: wide_sums(516)),
         (lambda: wide_sums(600), lambda: wide_sums(600, has_bias=True)),
     ],
+    "float-between": [
+        (lambda: between("LOGISTIC"), lambda: between("RELU", last="LOGISTIC")),
+        (lambda: between("SIN", "TANH"), lambda: between("SIN")),  # which has no int8 kernel
+    ],
     "float-inside": [(lambda: shell(is_float=True), lambda: shell(is_float=False))],
     "composite": [
         (
@@ -327,6 +352,7 @@ def dense_of(data: TensorType, scales: list[float]) -> Model:
 
 #: (target, rule) -> (planted breach, near miss)
 TARGET_CASES: dict[tuple[str, str], list[tuple[Callable[[], Model], Callable[[], Model]]]] = {
+    ("litert", "known-fault"): [(lambda: summed(I8), lambda: summed(U8))],
     ("litert", "undefined-result"): [
         (
             lambda: model("CONCATENATION", [t(U8, 1e10)] * 2, t(U8, 1e-3), 1, axis=0, fused_activation_function=0),
@@ -338,7 +364,7 @@ TARGET_CASES: dict[tuple[str, str], list[tuple[Callable[[], Model], Callable[[],
         (lambda: model("BUILTIN_999", [t(I8, 0.5)], t(I8, 0.5)), lambda: adding(I8)),
         (lambda: adding(I8, 99), lambda: adding(U8, 1)),
     ],
-    ("tflm", "refused"): [(lambda: adding(U8, 1), lambda: adding(I8))],
+    ("tflm", "refused"): [(lambda: adding(U8, 1), lambda: adding(I8)), (padded, lambda: adding(I8))],
     ("cmsis-nn", "refused"): [(lambda: adding(U8, 1), lambda: adding(I8))],
     ("cmsis-nn", "cmsis-nn-types"): [
         (lambda: adding(U8), lambda: adding(I8)),
@@ -355,10 +381,18 @@ TARGET_PAIRS = [
 
 
 def test_every_rule_of_every_target_has_cases() -> None:
-    general = {rule.id for rule in default_rules()}
+    general = {rule.id for rule in target_rules("")}
     own = {(target, rule.id) for target in TARGETS for rule in target_rules(target) if rule.id not in general}
     refused = {(target, "refused") for target in TARGETS}
-    assert set(TARGET_CASES) == own | refused | {("litert", rule) for rule in general}
+    assert set(TARGET_CASES) == own | refused | {("litert", rule) for rule in (*general, UNDEFINED.id)}
+
+
+def test_a_target_is_any_profile() -> None:
+    found = [f for f in lint(adding(U8, 1), "tflm-2026.9").findings if f.rule == "refused"]
+    assert [finding.op for finding in found] == ["ADD"]
+    assert "refused" not in {f.rule for f in lint(adding(U8, 1), "tflite-2.12-ref").findings}
+    with pytest.raises(UnknownNameError):
+        lint(adding(U8, 1), "litert-ret")
 
 
 def test_without_a_target_an_operator_that_litert_refuses_is_found() -> None:
@@ -391,7 +425,7 @@ def test_a_target_takes_the_projects_int8_model(target: str) -> None:
 def test_the_document_lists_every_rule_with_its_level() -> None:
     page = (suites.ROOT / "docs/how-to/lint-a-model.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^\| `([\w-]+)` \| (\w+) \|", page, re.MULTILINE))
-    rules = (*RULES, *portable.RULES, *(rule for target in TARGETS for rule in target_rules(target)))
+    rules = (*RULES, *portable.RULES, UNDEFINED, *(rule for target in TARGETS for rule in target_rules(target)))
     assert listed == {(rule.id, rule.level.value) for rule in rules}
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,10 @@ from click.testing import CliRunner, Result
 
 from support import suites
 from tflq.errors import InputError
+from tflq.face.cli.continuous import Continuous, Judgement
+from tflq.face.cli.exits import Exit, gravest
 from tflq.face.cli.main import cli
-from tflq.model.storage.baseline import read_baseline
+from tflq.model.storage.baseline import read_baseline, write_baseline
 
 SINGLE = suites.ROOT / "golden" / "singleop"
 ENTRY = next(entry for entry in json.loads((SINGLE / "index.json").read_text()) if "leaky_relu_01" in entry["model"])
@@ -149,3 +152,11 @@ def test_the_action_takes_patterns(tmp_path: Path) -> None:
     assert [r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in log["runs"][0]["results"]] == [
         "models/deep/b%20c.tflite"
     ]
+
+
+def test_an_interrupted_run_is_compared_with_no_baseline(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    write_baseline(str(path), set(), "known", date(2999, 1, 1), {"a part": 5})
+    kept = Continuous(str(path), None, None, "")
+    assert kept.judge("interrupted", "interrupted", [], {}) == Judgement(Exit.INTERRUPTED)
+    assert gravest([Exit.SAME, Exit.DIFFERS, Exit.INTERRUPTED]) is Exit.INTERRUPTED

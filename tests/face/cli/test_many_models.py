@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
+
+
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +19,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from support import suites
+from tflq.face.cli.exits import Exit
 from tflq.face.cli.main import VERBS, cli
+from tflq.face.cli.several import each_model
 from tflq.face.cli.watching import files_of, watch
 from tflq.model.ir.schema import data_text
 
@@ -252,3 +257,22 @@ def test_evidence_beside_a_model_names_the_verb_that_reads_it(folder: Path) -> N
         done = tflq("verify", "a.tflite", word)
         assert done.exit_code == 2
         assert f"`tflq why a.tflite {shlex.quote(word)}`" in done.output
+
+
+def test_an_interrupt_leaves_a_summary_of_the_models_before_it(capsys: pytest.CaptureFixture[str]) -> None:
+    def one(model: str) -> tuple[str, tuple[str, ...], dict[str, object], Exit]:
+        if model == "b":
+            raise KeyboardInterrupt
+        return "done", ("7",), {}, Exit.SAME
+
+    assert each_model("run", ["a", "b", "c"], [("samples", ">")], one, as_json=True) is Exit.INTERRUPTED
+    document = json.loads(capsys.readouterr().out)
+    assert [model["path"] for model in document["models"]] == ["a"]
+
+
+def test_every_verb_of_several_models_is_in_the_schema() -> None:
+    verbs = json.loads(data_text("summary.schema.json"))["properties"]["verb"]["enum"]
+    calls = [file.read_text() for file in (suites.ROOT / "tflq" / "face" / "cli").glob("*.py")]
+    used = {verb for text in calls for verb in re.findall(r'each_model\(\s*"([a-z ]+)"', text)}
+    assert used <= set(verbs)
+    assert {"bench", "compare", "run"} <= used

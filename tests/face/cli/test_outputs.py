@@ -234,3 +234,36 @@ def test_a_file_is_named_only_if_it_was_written(files: dict[str, Path]) -> None:
     page = files["folder"] / "r.html"
     missing = tflq("verify", files["folder"] / "missing.tflite", "--golden", files["golden"], "--html", page)
     assert (missing.exit_code, wrote(missing), page.exists()) == (2, [], False)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "{model}", "--profile", "{old}", "-o", "{old}"),
+        ("run", "{model}", "--labels", "{old}", "-o", "{old}"),
+        ("fit", "{model}", "--dump", "{golden}", "--profile", "{old}", "--html", "{old}"),
+        ("prove", "{model}", "--between", "litert-ref", "{old}", "--witnesses", "{old}"),
+        ("verify", "{model}", "--golden", "{golden}", "--baseline", "{json}", "--sarif", "{json}"),
+    ],
+    ids=lambda words: " ".join((words[0], words[2])),
+)
+def test_no_file_that_a_word_names_is_replaced(words: tuple[str, ...], files: dict[str, Path]) -> None:
+    kept = files["old"].rename(files["folder"] / "old.json") if "{json}" in words else files["old"]
+    result = tflq(*(word.format(json=kept, **files) for word in words), "-f")
+    assert result.exit_code == 2, result.output
+    assert kept.read_bytes() == b"precious"
+    assert "input" in result.output
+
+
+def test_standard_input_is_read_by_one_word_alone(files: dict[str, Path]) -> None:
+    result = tflq("fit", files["model"], "--dump", "-", "--inputs", "-")
+    assert result.exit_code == 2
+    assert "'-' stands for dump already" in result.output
+
+
+def test_options_of_a_dump_are_refused_without_one(files: dict[str, Path]) -> None:
+    words = ("explain", files["model"], "--op", "0", "--element", "0,0,0,0")
+    for more in (("--mean", "100"), ("--sample", "7"), ("--mode", "cumulative")):
+        result = tflq(*words, *more)
+        assert result.exit_code == 2
+        assert f"{more[0]}: only with --dump" in result.output

@@ -102,7 +102,7 @@ def test_the_server_answers_only_those_who_were_told() -> None:
     watched = Watched(lambda: "<body>page default-src 'none';", [], lambda line: None)
     with serve(watched) as address:
         status, body = answer(address)
-        assert (status, b'data-events="events"' in body, b"connect-src 'self'" in body) == (200, True, True)
+        assert (status, b'data-events="events?0"' in body, b"connect-src 'self'" in body) == (200, True, True)
         assert answer(address, "/")[0] == 404
         assert answer(address, urlsplit(address).path + "other")[0] == 404
         assert answer(address, host="evil.example:80")[0] == 404
@@ -129,3 +129,30 @@ def test_a_change_makes_the_page_again_and_is_told(tmp_path: Path) -> None:
     assert watched.page.startswith("<body>2222")
     assert told[0].startswith("not rebuilt")
     assert any("event: changed" in line for line in told)
+
+
+def test_a_change_while_the_first_page_is_built_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "model"
+    path.parent.mkdir()
+    path.write_text("1")
+
+    def make() -> str:
+        text = path.read_text()
+        if text == "1":
+            path.write_text("22")  # after it was read
+        return f"<body>{text}"
+
+    watched = Watched(make, [str(tmp_path)], lambda line: None)
+    assert watched.page == "<body>1"
+    assert watched.refresh()
+    assert watched.page == "<body>22"
+
+
+def test_a_page_asks_for_what_is_later_than_itself(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.write_text("1")
+    watched = Watched(path.read_text, [str(path)], lambda line: None)
+    with serve(watched) as address:
+        path.write_text("22")
+        assert watched.refresh()  # between the load of the page and its question
+        assert b"event: changed" in answer(address, urlsplit(address).path + "events?0")[1]

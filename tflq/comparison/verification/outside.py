@@ -36,7 +36,8 @@ class Outside:
         high: The real value of the highest code.
         values: The number of values.
         outside: How many of them lie outside, by more than the margin.
-        pixels: True as long as all values are whole numbers from 0 to 255.
+        whole: True as long as all values are whole numbers, as stored ones are.
+        pixels: True as long as they are also from 0 to 255.
         top: The largest value; at least 0.
     """
 
@@ -45,6 +46,7 @@ class Outside:
     high: float
     values: int = 0
     outside: int = 0
+    whole: bool = True
     pixels: bool = True
     top: float = 0.0
 
@@ -63,7 +65,8 @@ class Outside:
         margin = (self.high - self.low) * _MARGIN
         self.values += real.size
         self.outside += int(np.count_nonzero((real < self.low - margin) | (real > self.high + margin)))
-        self.pixels = self.pixels and bool(np.all((real >= 0) & (real <= 255) & (real == np.rint(real))))
+        self.whole = self.whole and bool(np.all(real == np.rint(real)))
+        self.pixels = self.pixels and self.whole and bool(np.all((real >= 0) & (real <= 255)))
         self.top = max(self.top, float(real.max(initial=0.0)))
 
     def warn(self, *, has_scaling: bool) -> None:
@@ -72,7 +75,11 @@ class Outside:
             return
         name, share = self.spec.name or "input", 100 * self.outside / self.values
         limits = f"[{self.low:.4g}, {self.high:.4g}]"
-        question = "are mean and std right?" if has_scaling else "were mean and std forgotten (--mean, --std)?"
+        question = "were mean and std forgotten (--mean, --std)?"
+        if has_scaling:
+            question = "are mean and std right?"
+        elif not self.whole:
+            question = "they saturate: the model was calibrated on other samples, or these need --mean and --std"
         hint = spread_text(self.spec) if self.pixels and self.top >= _BRIGHT and not has_scaling else ""
         text = f"{name}: {share:.0f} % of its values are far outside {limits}, the range of the quantized input: "
         facts = {"outside": self.outside, "elements": self.values, "low": self.low, "high": self.high}

@@ -7,7 +7,7 @@ rescales uint8 operands.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from tflq.comparison.inspection.overflow import overflow_bounds
 from tflq.diagnosis.linting.findings import Breach, Level, Rule
 from tflq.diagnosis.linting.site import QUANTIZED, Site
 from tflq.engine.kernels.facts import OPERATORS
+from tflq.engine.kernels.kernel import Kernel
 from tflq.engine.profiles import by_name
-from tflq.model.ir import OperatorView, TensorType
+from tflq.model.ir import GraphView, OperatorView, TensorType
 from tflq.model.surgery.tap import single_operator
 
 #: Operators that give several tensors of data one scale.
@@ -30,6 +31,8 @@ SCORES = 64
 #: Widths of the ranges that activations leave, alone and fused (by number of ActivationFunctionType).
 _CLAMPS = {"RELU_0_TO_1": 1.0, "RELU_N1_TO_1": 2.0, "RELU6": 6.0}
 _FUSED_CLAMPS = {2: 2.0, 3: 6.0}
+#: Most float tensors between an operator and the integer ones around it.
+_FAR = 64
 #: Operators with 16-bit activations whose bias decides on the width of their sums, and the narrower width.
 _SUMS_OF_16_BITS, _REGISTER = ("CONV_2D", "FULLY_CONNECTED"), 32
 
@@ -112,6 +115,43 @@ def float_inside(site: Site) -> Iterator[Breach]:
         yield Breach(tensor, "integer operators behind an integer input", found)
 
 
+def float_between(site: Site) -> Iterator[Breach]:
+    """Yield an operator or a variable in float32 between integer operators: codes become floats, then codes again."""
+    graph, op = site.graph, site.operator
+    if op.name in ("QUANTIZE", "DEQUANTIZE"):
+        return
+    given, made = ([t for t in edge if site.type(t) == TensorType.FLOAT32] for edge in (op.inputs, op.outputs))
+    comes = op.name == "READ_VARIABLE" or _reaches(graph, given, "DEQUANTIZE")
+    goes = op.name == "ASSIGN_VARIABLE" or _reaches(graph, made, "QUANTIZE")
+    if not (comes and goes and (given or made)):
+        return
+    if op.name in ("READ_VARIABLE", "ASSIGN_VARIABLE"):
+        yield Breach((*given, *made)[0], "an integer state (_experimental_variable_quantization)", "a float32 variable")
+    elif any(_takes_int8(row) for row in by_name("litert-ref").kernels.get(op.name, ())):
+        yield Breach((*made, *given)[0], "its int8 kernel", f"{op.name} computes in float32")
+
+
+def _reaches(graph: GraphView, tensors: Sequence[int], end: str) -> bool:
+    """Return whether float operators lead back to a DEQUANTIZE of computed codes, or on to a QUANTIZE, at hand."""
+    is_back = end == "DEQUANTIZE"
+    waiting, seen = list(tensors), set(tensors)
+    while waiting and len(seen) < _FAR:
+        tensor = waiting.pop()
+        maker = graph.maker(tensor)
+        for op in ([] if maker is None else [maker]) if is_back else graph.readers(tensor):
+            if op.name == end and not (is_back and graph.data(op.inputs[0]) is not None):
+                return True
+            for t in op.inputs if is_back else op.outputs:
+                if 0 <= t < len(graph.tensors) and graph.tensors[t].type == TensorType.FLOAT32 and t not in seen:
+                    seen.add(t)
+                    waiting.append(t)
+    return False
+
+
+def _takes_int8(row: Kernel) -> bool:
+    return bool(row.signature.inputs) and TensorType.INT8 in (row.signature.inputs[0].types or ())
+
+
 def _is_weighted(op: OperatorView) -> bool:
     fact = OPERATORS.get(op.name)
     return fact is not None and fact.products is not None and bool(op.outputs)
@@ -151,5 +191,6 @@ RULES = (
         "default, or --split-outputs)",
         lost_scores,
     ),
+    Rule("float-between", Level.NOTE, "float32 between integer operators", float_between),
     Rule("float-inside", Level.WARNING, "the input is quantized, but the operators compute in float32", float_inside),
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tflq.diagnosis.linting import accuracy, activations, composites, loading, portable, versions, weights
 from tflq.diagnosis.linting.findings import Breach, Finding, Level, Rule
 from tflq.diagnosis.linting.site import Site, sites
-from tflq.diagnosis.linting.targets import default_rules, target_rules
+from tflq.diagnosis.linting.targets import profiles_of, refusals_together, target_rules
 from tflq.display import display_by
 from tflq.engine.api.files import Source
 from tflq.engine.api.subject import ModelFacts, subject
@@ -42,16 +42,17 @@ class Lint:
 
 
 def lint(model: Source | Model, target: str = "", signature: str | None = None, *, is_portable: bool = False) -> Lint:
-    """Check the model against the rules, and against those of `target` ("litert", "tflm", "cmsis-nn").
+    """Check the model against the rules, and for a `target`: a profile, or "litert" or "cmsis-nn".
 
-    Without a target, operators are reported that LiteRT refuses, with or without its default delegate.
+    Operators are reported that the target refuses, or computes wrongly as is known. Without a target, it is LiteRT's
+    reference kernels, and for refusals also its default delegate.
 
     `signature` leaves out subgraphs that this signature does not run. `is_portable` adds notes on what keeps runtimes
     from giving the same bits for every input.
 
     Raises:
         FileAccessError, FormatError, ModelError: See `load`.
-        UnknownNameError: There is no target or signature of that name.
+        UnknownNameError: There is no profile or signature of that name.
 
     Example:
         >>> found = tflq.lint("golden/singleop/models/add_u8_0.tflite", "tflm")
@@ -59,8 +60,23 @@ def lint(model: Source | Model, target: str = "", signature: str | None = None, 
         [('refused', 'ADD')]
     """
     read = subject(model)
-    rules = (*RULES, *(target_rules(target) if target else default_rules()), *(portable.RULES if is_portable else ()))
-    return Lint(read.facts, read.model, target, tuple(_findings(read.model, rules, signature)))
+    rules = (*RULES, *target_rules(target), *(portable.RULES if is_portable else ()))
+    findings = list(_findings(read.model, rules, signature))
+    if target:
+        findings += _together(read.model, rules, target, findings, signature)
+        findings.sort(key=lambda found: (found.subgraph, found.operator))
+    return Lint(read.facts, read.model, target, tuple(findings))
+
+
+def _together(
+    model: Model, rules: tuple[Rule, ...], target: str, known: Sequence[Finding], signature: str | None
+) -> list[Finding]:
+    """Return what is refused only in the whole model, at operators that `known` findings do not refuse alone."""
+    refusal = next(rule for rule in rules if rule.id == "refused")
+    refused = {(f.subgraph, f.operator) for f in known if f.level is Level.ERROR}
+    places = {(site.subgraph, site.index): site for site in sites(model, signature)}
+    found = {(k, index): breach for k, index, breach in refusals_together(model, profiles_of(target))}
+    return [_finding(places[key], refusal, found[key]) for key in found if key in places and key not in refused]
 
 
 def _findings(model: Model, rules: tuple[Rule, ...], signature: str | None) -> Iterator[Finding]:
@@ -73,9 +89,9 @@ def _findings(model: Model, rules: tuple[Rule, ...], signature: str | None) -> I
 def _finding(site: Site, rule: Rule, breach: Breach) -> Finding:
     spec = site.spec(breach.tensor)
     return Finding(
-        rule=rule.id,
-        level=rule.level,
-        summary=rule.summary,
+        rule=(breach.outcome or rule).id,
+        level=(breach.outcome or rule).level,
+        summary=(breach.outcome or rule).summary,
         subgraph=site.subgraph,
         operator=site.index,
         op=site.op,

@@ -22,12 +22,16 @@ class Level(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A violation of a rule by one operator: `tensor` is an index of its subgraph, -1 for none."""
+    """A violation of a rule by one operator: `tensor` is an index of its subgraph, -1 for none.
+
+    `outcome` replaces the rule where one question has two answers.
+    """
 
     tensor: int
     required: str
     found: str
     fixable: bool = False
+    outcome: Rule | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Sources: the profiles litert-ref and tflm; tflite-micro (October 2026) micro/ker
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import partial
 
 from tflq.comparison.inspection.operators import prepare_alone
 from tflq.comparison.verification.localization import alone
@@ -17,7 +17,8 @@ from tflq.engine.interpreter.unpacking import makers_of, unpackable_tensors
 from tflq.engine.kernels.facts import OPERATORS
 from tflq.engine.kernels.kernel import Operand
 from tflq.engine.profiles import Profile, by_name
-from tflq.errors import ModelError, TflqError, UndefinedResultError, UnknownNameError
+from tflq.engine.profiles.faults import faults_at
+from tflq.errors import ModelError, TflqError, UndefinedResultError
 from tflq.model.ir import GraphView, Model, Root, TensorType, rooted, view
 from tflq.model.ir.signatures import is_inner_call, roots
 
@@ -45,22 +46,45 @@ CMSIS_NN = frozenset(
 )
 
 
-@lru_cache(maxsize=1)
-def _refusal(profiles: tuple[Profile, ...], site: Site) -> tuple[Profile, TflqError] | None:
-    """Return the first of the profiles whose kernels refuse the operator, and why. Rules ask for a site in turn.
+UNDEFINED = Rule("undefined-result", Level.ERROR, "the runtime's result is undefined", lambda site: iter(()))
+
+
+def refuse(profiles: tuple[Profile, ...], site: Site) -> Iterator[Breach]:
+    """Yield that the kernels of one of the profiles refuse the operator, or leave its result undefined.
 
     Shapes of a subgraph that operators run come from its callers, so that errors of shapes are no refusals there.
     """
     if is_inner_call(site.model, site.subgraph, site.operator.record) or _is_foreign(site):
-        return None
+        return
     is_inner = site.subgraph not in {root.subgraph for root in roots(site.model)}
     for profile in profiles:
         try:
             _prepare(site.first or rooted(site.model, Root(None, site.subgraph)), site.index, profile)
         except TflqError as error:
             if not (is_inner and isinstance(error, ModelError)):
-                return profile, error
-    return None
+                yield _refusal(profile, error)
+                return
+
+
+def refusals_together(model: Model, profiles: tuple[Profile, ...]) -> Iterator[tuple[int, int, Breach]]:
+    """Yield subgraph, operator and breach of what a profile refuses only in the whole model, the first of each root.
+
+    An operator alone does not show what those before it decide.
+    """
+    for root in roots(model):
+        for profile in profiles:
+            try:
+                make_plan(rooted(model, root), profile)
+            except TflqError as error:
+                index = getattr(error, "index", None)
+                if isinstance(index, int) and 0 <= index < len(model.subgraphs[root.subgraph].operators):
+                    yield root.subgraph, index, _refusal(profile, error)
+
+
+def _refusal(profile: Profile, error: TflqError) -> Breach:
+    if isinstance(error, UndefinedResultError):
+        return Breach(-1, f"a result that {profile.name} defines", error.statement, outcome=UNDEFINED)
+    return Breach(-1, f"an operator that {profile.name} takes", error.statement)
 
 
 def _prepare(model: Model, index: int, profile: Profile) -> None:
@@ -81,18 +105,19 @@ def _is_kept(graph: GraphView, tensor: int, profile: Profile) -> bool:
     return operands[tensor].is_half
 
 
-def refuse(profiles: tuple[Profile, ...], site: Site) -> Iterator[Breach]:
-    """Yield an operator that the kernels of one of the profiles refuse."""
-    refusal = _refusal(profiles, site)
-    if refusal is not None and not isinstance(refusal[1], UndefinedResultError):
-        yield Breach(-1, f"an operator that {refusal[0].name} takes", refusal[1].statement)
+def faulty(profiles: tuple[Profile, ...], site: Site) -> Iterator[Breach]:
+    """Yield an operator whose kernel is known to compute other than it means to, on these types.
 
-
-def undefined(profiles: tuple[Profile, ...], site: Site) -> Iterator[Breach]:
-    """Yield an operator that a runtime takes although the values in the file leave its result undefined."""
-    refusal = _refusal(profiles, site)
-    if refusal is not None and isinstance(refusal[1], UndefinedResultError):
-        yield Breach(-1, f"a result that {refusal[0].name} defines", refusal[1].statement)
+    What a kernel refuses is left to `refuse`.
+    """
+    edges = (site.operator.inputs, site.operator.outputs)
+    types = [[t if isinstance(t := site.type(k), TensorType) else None for k in edge] for edge in edges]
+    for profile in profiles:
+        for fault in faults_at(profile, site.op, types[0], [t for t in types[1] if t is not None]):
+            if "refused" not in fault.symptom:
+                words = ", ".join(t.label for t in types[0] if isinstance(t, TensorType))
+                where = f"{profile.name} computes {site.op} of {words} otherwise ({fault.versions})"
+                yield Breach(site.output(), "another runtime, or other types", f"{where}: {fault.symptom}")
 
 
 def foreign(site: Site) -> Iterator[Breach]:
@@ -116,27 +141,30 @@ def cmsis_nn_types(site: Site) -> Iterator[Breach]:
         yield Breach(site.input(1), "one scale for weights of int4, or with int16 data", "one scale per channel")
 
 
+def profiles_of(target: str) -> tuple[Profile, ...]:
+    """Return the profiles of a target: a profile by name or path, or a word of TARGETS.
+
+    Without a target, LiteRT runs the model, with and without its default delegate.
+
+    Raises:
+        UnknownNameError: There is no such target or profile.
+    """
+    names = (TARGETS.get(target, target),) if target else ("litert-ref", "litert-xnnpack")
+    return tuple(map(by_name, names))
+
+
 def target_rules(target: str) -> tuple[Rule, ...]:
-    """Return the rules of a target by name."""
-    if target not in TARGETS:
-        raise UnknownNameError("target", target, TARGETS)
-    rules = _rules(by_name("litert-ref" if target == "litert" else "tflm"))
+    """Return the rules of a target, or those without one; see `profiles_of`."""
+    profiles = profiles_of(target)
+    rules = (
+        Rule("refused", Level.ERROR, "the runtime refuses this operator", partial(refuse, profiles)),
+        Rule("known-fault", Level.NOTE, "the kernel is known to be wrong", partial(faulty, profiles[:1])),
+        Rule("custom-operator", Level.NOTE, "no runtime registers this custom operator by itself", foreign),
+    )
     if target == "cmsis-nn":
         return (*rules, Rule("cmsis-nn-types", Level.ERROR, "CMSIS-NN takes no such types", cmsis_nn_types))
     return rules
 
 
-def default_rules() -> tuple[Rule, ...]:
-    """Return the rules where no target is named: LiteRT runs the model, with and without its default delegate."""
-    return _rules(by_name("litert-ref"), by_name("litert-xnnpack"))
-
-
-def _rules(*profiles: Profile) -> tuple[Rule, ...]:
-    return (
-        Rule("refused", Level.ERROR, "the runtime refuses this operator", partial(refuse, profiles)),
-        Rule("undefined-result", Level.ERROR, "the runtime's result is undefined", partial(undefined, profiles)),
-        Rule("custom-operator", Level.NOTE, "no runtime registers this custom operator by itself", foreign),
-    )
-
-
-TARGETS = ("litert", "tflm", "cmsis-nn")
+#: Words for targets, and their profiles.
+TARGETS = {"litert": "litert-ref", "tflm": "tflm", "cmsis-nn": "tflm"}

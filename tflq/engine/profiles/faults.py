@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -10,6 +11,7 @@ from tflq.engine.kernels.signature import Signature
 from tflq.engine.kernels.tables.rows import faults
 from tflq.engine.profiles import PROFILES
 from tflq.engine.profiles.profile import Profile
+from tflq.model.ir import TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,19 @@ class Known:
 def known_faults() -> tuple[Known, ...]:
     """Return every fault that a profile has."""
     return tuple(Known(fault, tuple(n for n, p in PROFILES.items() if _has(p, fault))) for fault in faults())
+
+
+def faults_at(
+    profile: Profile, op: str, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]
+) -> tuple[Fault, ...]:
+    """Return the faults of a profile's kernel for an operator on operands of those types."""
+    return tuple(
+        fault
+        for fault in faults()
+        if fault.op == op
+        and any(not Signature.parse(types).mismatches(inputs, outputs) for types in fault.types)
+        and _has(profile, fault)
+    )
 
 
 def _has(profile: Profile, fault: Fault) -> bool:

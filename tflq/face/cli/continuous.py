@@ -98,6 +98,8 @@ class Continuous:
         from tflq.model.storage.baseline import Baseline, read_baseline, write_baseline
 
         issues, baseline = list(issues), self.baseline
+        if exit_of_verdict(rest) is Exit.INTERRUPTED:
+            baseline = None  # which would miss all that was not reached
         if self.accept_until is not None:
             if baseline is None or not self.reason:
                 raise OptionError("--accept-until needs --baseline FILE and --reason TEXT")

@@ -104,6 +104,7 @@ def exit_of_check(verdict: str | None, error: Exception | None) -> Exit:
 
 #: The first of these exit codes that occurs is the command's.
 _GRAVEST = (
+    Exit.INTERRUPTED,
     Exit.DIFFERS,
     Exit.UNFORESEEN,
     Exit.RUNTIME_FAILED,

@@ -106,6 +106,9 @@ def explain_command(
     if dump is None:
         if element is None or html is not None or overlay is not None or discriminate is not None:
             raise OptionError("give --dump, or --element alone to show an element of the profile's own run")
+        idle = [name for name in ("sample", "mode", *numbers) if _is_typed(name)]
+        if idle:
+            raise OptionError(f"{', '.join(f'--{name}' for name in idle)}: only with --dump")
         return _work_out(model, profile, op, element, inputs, seed, signature, as_json=as_json)
     findings = explain(
         model,
@@ -138,6 +141,11 @@ def explain_command(
     return exit_of_verdict(findings.verdict)
 
 
+def _is_typed(name: str) -> bool:
+    source = click.get_current_context().get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def _case(place: str, profile: str) -> tuple[str, str | None, str]:
     """Return model, dump and profile of a case's folder; any other path is a model without a dump."""
     from pathlib import Path
@@ -150,11 +158,9 @@ def _case(place: str, profile: str) -> tuple[str, str | None, str]:
     folder = Path(place)
     if not is_case(folder):
         return place, None, profile
-    source = click.get_current_context().get_parameter_source("profile")
-    is_given = source is not None and source.name == "COMMANDLINE"
     text = f"{place} is one case: `tflq conform run` names the causes that all failing cases share, with more evidence"
     warnings.warn(InputWarning(Statement(text, "one-case")), stacklevel=2)
-    return str(folder / MODEL), place, profile if is_given else profile_of(folder.parent) or profile
+    return str(folder / MODEL), place, profile if _is_typed("profile") else profile_of(folder.parent) or profile
 
 
 def _work_out(

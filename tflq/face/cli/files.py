@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +21,28 @@ force_option = click.option("-f", "--force", is_flag=True, help="Replace output 
 
 
 def check_files(outputs: Iterable[str | None], sources: Iterable[str | None], *, force: bool) -> None:
-    """Refuse outputs that cannot be written, that exist without --force, or that are sources. None: not given."""
+    """Refuse outputs that cannot be written, that exist without --force, or that are sources. None: not given.
+
+    Every file that another word of the command line names is a source, too: a profile, labels, a baseline.
+    """
     from tflq.model.storage.output import check_outputs
 
+    written = [path for path in outputs if path is not None]
     present = [path for path in sources if path is not None and os.path.exists(path)]
-    check_outputs([path for path in outputs if path is not None], present, replace=force)
+    check_outputs(written, [*present, *_other_files(written)], replace=force)
+
+
+def _other_files(written: Iterable[str]) -> Iterator[str]:
+    """Yield the files that words of the command line name, alone or as NAME=FILE, without one word for each output."""
+    context = click.get_current_context(silent=True)
+    words: list[object] = [] if context is None else list(context.params.values())
+    words = [inner for word in words for inner in (word if isinstance(word, tuple) else (word,))]
+    for path in written:
+        if path in words:
+            words.remove(path)
+    for word in words:
+        if isinstance(word, str):
+            yield from (path for path in (word, word.rpartition("=")[2]) if os.path.isfile(path))
 
 
 def golden_place(text: str) -> str | Path:

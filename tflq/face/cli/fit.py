@@ -17,7 +17,7 @@ from tflq.face.cli.options import (
     overlay_option,
     signature_option,
 )
-from tflq.face.cli.output import say, say_document
+from tflq.face.cli.output import say, say_document, say_written
 
 
 @click.command("fit")
@@ -82,6 +82,7 @@ def fit_command(
     )
     if discriminate is not None and result.discrimination is not None and result.discrimination.trials:
         write_arrays(discriminate, result.discrimination.arrays())
+        say_written(discriminate, "inputs that distinguish the causes")
     shown = fit_report(result, model=model, dump=dump, options=reading_words())
     if html is not None:
         write_page(html, shown, model, signature=signature)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 @models_argument
 @click.option(
     "--target",
-    type=click.Choice(["litert", "tflm", "cmsis-nn"]),
-    help="Also report operators that this runtime's kernels refuse.",
+    metavar="NAME",
+    help="Also report operators that this runtime refuses: a profile by name or path, or litert or cmsis-nn.",
 )
 @click.option("--portable", is_flag=True, help="Also note what keeps runtimes from giving the same bits.")
 @click.option("--fix", metavar="FILE", type=click.Path(), help="Write the model with the safe corrections made.")
@@ -68,7 +68,7 @@ def lint_command(
     from tflq.face.report.verbs.lint import lint_document, lint_report
 
     only_of_one(models, (("--fix", fix), ("--html", html)))
-    check_files([fix, html, sarif, junit], [*models, baseline], force=force)
+    check_files([fix, html, sarif, junit], [*models, baseline, target], force=force)
     kept = Continuous(baseline, sarif, accept_until, reason)
     if len(models) > 1:
         return _lint_several(

@@ -34,6 +34,8 @@ def from_stdin(context: click.Context, _option: click.Parameter, value: str | No
     """Return the path of a temporary file with standard input's contents if the word is "-"; else the word."""
     if value != "-":
         return value
+    if context.meta.setdefault("tflq.stdin", _option.name) != _option.name:
+        raise click.UsageError(f"standard input is read once: '-' stands for {context.meta['tflq.stdin']} already")
     data = sys.stdin.buffer.read()
     suffix = {b"PK": ".npz", b"\x93N": ".npy"}.get(data[:2], ".tflite" if data[4:8] == b"TFL3" else ".bin")
     with tempfile.NamedTemporaryFile(prefix="stdin-", suffix=suffix, delete=False) as file:

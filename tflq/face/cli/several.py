@@ -29,16 +29,23 @@ Found = tuple[str, tuple[str, ...], Mapping[str, Any], Exit]
 def each_model(
     verb: str, models: Sequence[str], columns: Sequence[tuple[str, str]], one: Callable[[str], Found], *, as_json: bool
 ) -> Exit:
-    """Call `one` with each model and print a summary; return the gravest exit code."""
+    """Call `one` with each model and print a summary; return the gravest exit code.
+
+    An interrupt ends the calls, and the models until then are summarized.
+    """
     from tflq.face.report.several import FAILED, Outcome, summary_document, summary_report
 
     outcomes = []
+    ended = list[Exit]()
     for model in models:
         try:
             outcomes.append(Outcome(model, *one(model)))
+        except KeyboardInterrupt:
+            ended = [Exit.INTERRUPTED]
+            break
         except Exception as error:
             outcomes.append(Outcome(model, FAILED, (), None, exit_of(error), error))
-    code = gravest(Exit(outcome.code) for outcome in outcomes)
+    code = gravest([*ended, *(Exit(outcome.code) for outcome in outcomes)])
     if as_json:
         say_document(summary_document(verb, outcomes, code))
     else:

@@ -120,7 +120,7 @@ def verify_command(
         say_error("tflq: this is now `tflq prove MODEL --check FILE`")
         return say_check(models[0], certificate, as_json=as_json)
     only_of_one(models, (("--html", html), ("--overlay", overlay)))
-    check_files([junit, html, overlay, sarif], [*models, golden, options["inputs"]], force=force)
+    check_files([junit, html, overlay, sarif], [*models, golden, options["inputs"], baseline], force=force)
     kept = Continuous(baseline, sarif, accept_until, reason)
     if len(models) > 1:
         if golden and fill(golden, "a/b.tflite") == golden:

@@ -14,8 +14,6 @@ from tflq.face.report.documents.summary import JudgedModelDocument, SummaryDocum
 from tflq.face.report.json import error_document
 from tflq.face.report.numbers import counted
 
-#: Schema of the document: `schemas/summary.schema.json`.
-SUMMARY = "tflq/summary/1"
 FAILED = "failed"
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from tflq.comparison.inspection.operators import macs_of
-from tflq.engine.api.files import save
 from tflq.errors import OptionError
+from tflq.model.flatbuf.writer import file_size
 from tflq.model.ir import Model, view
 from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
@@ -177,7 +177,7 @@ class _Tries:
             entry = self._journal.get(key)
             if entry is None:
                 model = self.built(count).integer.model
-                size = len(save(finish(model, self._task.recipe)))
+                size = file_size(finish(model, self._task.recipe))
                 comparison = compare_models(self._source, model, self._judging)
                 agreement = None if comparison.agreement is None else comparison.agreement.rate
                 entry = asdict(Trial(count, size, comparison.leading, agreement))

@@ -5,6 +5,7 @@ It works for any two models with the same inputs and outputs: usually a float mo
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from itertools import tee
 
 import numpy as np
 
+from tflq.comparison.verification.outside import codes_of_inputs
 from tflq.display import display_by
 from tflq.engine.interpreter import make_plan
 from tflq.engine.profiles import by_name
@@ -19,20 +21,21 @@ from tflq.errors import InputError
 from tflq.model.ir import GraphView, Model, OperatorView, TensorSpec, TensorType, view
 from tflq.progress import Progress
 from tflq.quantization.judge.agreement import Agreement
+from tflq.quantization.judge.edges import Edges, align, plain_name
 from tflq.quantization.judge.fidelity import Fidelity
 from tflq.quantization.judge.outputs import Figures, OutputTally
-from tflq.quantization.judge.parts import Part, parts_of
-from tflq.quantization.judge.spans import WIDE, Span
+from tflq.quantization.judge.parts import Part, parts_of, units_of
+from tflq.quantization.judge.spans import WIDE, Columns, Span, code_range
 from tflq.quantization.judge.truths import Truth, truths_from
 from tflq.quantization.params import ACTIVATION_TYPES, codes_of, real
 from tflq.quantization.portable.portability import OperatorDifferences
 from tflq.quantization.runner import Runner, Sample, executor
 from tflq.typing import Array
 
-#: Suffixes that converters append to the name of a tensor that they quantize.
-_SUFFIXES = ("_int8", "_int16", "_uint8", "_quantized", "_requantized", "_dequantize", "_quantize")
 #: A tensor below this signal-to-noise ratio (dB) counts as damaged.
 DAMAGED = 20.0
+#: One number of a row is named if it is damaged, and this far (dB) below its output.
+_COLUMN = 10.0
 
 
 @display_by("compare.report:compare_card")
@@ -58,18 +61,52 @@ class Comparison:
     figures: Figures = field(default_factory=Figures)
     runtimes: tuple[OnRuntime, ...] = ()  # the other model on each runtime asked for
     entries: tuple[Span, ...] = ()  # ranges of quantized inputs, and what the samples hold
+    units: tuple[Part, ...] = ()  # whole outputs, and the numbers of those that are a row of a few
+    inputs: tuple[Fidelity, ...] = ()  # float inputs, as the other model's codes hold them
+    remarks: tuple[str, ...] = ()  # how inputs and outputs are paired, if not by position
 
     @property
     def weakest(self) -> Part | Fidelity | None:
-        """The part of an output, or the output of several, with the lowest ratio; None if there is one in one part."""
-        outputs = self.outputs if len(self.outputs) > 1 else ()
+        """The part of an output, number of a row, or output of several, with the lowest ratio; None without these."""
+        outputs = self.judged if len(self.outputs) > 1 else ()
         lost = {part.output for part in self.parts}
         whole = [(o.sqnr, k, o) for k, o in enumerate(outputs) if k not in lost]
         every: list[tuple[float, int, Part | Fidelity]] = [
-            *((p.fidelity.sqnr, k, p) for k, p in enumerate(self.parts)),
+            *((p.fidelity.sqnr, k, p) for k, p in enumerate((*self.parts, *self.lost_columns))),
             *whole,
         ]
         return min(every, key=lambda one: one[:2])[2] if every else None
+
+    @property
+    def judged(self) -> tuple[Fidelity, ...]:
+        """The outputs that depend on the input: all except constant ones, or all if there are no others."""
+        return tuple(o for o in self.outputs if not o.is_constant) or self.outputs
+
+    @property
+    def lost_columns(self) -> tuple[Part, ...]:
+        """The numbers of a row that are damaged, far below their output; a distribution is judged as a whole."""
+        if self.agreement is not None and not math.isnan(self.agreement.divergence):
+            return ()
+        return tuple(
+            unit
+            for unit in self.units
+            if unit.column is not None
+            and not unit.fidelity.is_constant
+            and unit.fidelity.sqnr < min(DAMAGED, self.outputs[unit.output].sqnr - _COLUMN)
+        )
+
+    @property
+    def records(self) -> int:
+        """The number of samples that alone reach an end of some tensor: without it, it would lie beyond the others.
+
+        As a share, it estimates how many other samples lie beyond all of these.
+        """
+        return len({k for tensor in (*self.tensors, *self.inputs) for k in tensor.holders if k >= 0})
+
+    @property
+    def narrow(self) -> tuple[Span, ...]:
+        """The inputs and tensors that lose most by what lies beyond their codes, in order of execution."""
+        return tuple(span for span in (*self.entries, *self.ranges) if span.is_narrow)
 
     def numbered(self, origins: Sequence[int]) -> Comparison:
         """Return the comparison with the operators of a rewritten reference numbered as in its source."""
@@ -83,14 +120,12 @@ class Comparison:
 
     @property
     def sqnr(self) -> float:
-        """Signal-to-noise ratio over all outputs' elements, dB."""
-        together = Fidelity("", "", -1, signal=sum(o.signal for o in self.outputs))
-        together.noise = sum(o.noise for o in self.outputs)
-        return together.sqnr
+        """Signal-to-noise ratio of the worst output about its mean over samples, dB."""
+        return min((output.sqnr for output in self.judged), default=math.inf)
 
     @property
     def leading(self) -> float:
-        """The ratio by which a model is judged, dB: of the worst part as it is read, else over all outputs."""
+        """The ratio by which a model is judged, dB: of the worst part as it is read, else of the worst output."""
         return min(self.figures.ratios.values(), default=self.sqnr)
 
     @property
@@ -140,8 +175,9 @@ def compare_models(
         InputError: The models' inputs or outputs do not correspond, or the number of labels differs from the number of
             samples.
     """
+    edges = align(reference, other)
+    other = edges.model
     ours, theirs = view(reference), view(other)
-    _check_edges(ours, theirs)
     pairs = _matching(reference, other)
     if profile is None:
         profile = executor(other, "litert-ref")
@@ -152,22 +188,25 @@ def compare_models(
     inner = (*pairs.values(), *(t for pair in rescaled for t in pair))
     runners = (Runner(reference, (*ours.outputs, *pairs)), Runner(other, (*theirs.outputs, *inner), profile))
     outputs = tuple(_fidelity(reference, t) for t in ours.outputs)
-    tensors = {t: _fidelity(reference, t) for t in pairs}
+    tensors = {t: _fidelity(reference, t, theirs.tensors[twin]) for t, twin in pairs.items()}
     parts = [part for k, t in enumerate(ours.outputs) for part in parts_of(ours, k, t)]
+    units = [unit for k, t in enumerate(ours.outputs) for unit in units_of(ours, k, t)]
     agreement: Agreement | None = None
     count, total = 0, len(samples) if isinstance(samples, Sized) else 0
     known = None if labels is None else truths_from(labels)
     tally = OutputTally(ours)
-    floats = [t for t in ours.inputs if ours.tensors[t].type == TensorType.FLOAT32]
-    entries = {t: Fidelity(ours.tensors[t].name or "input", "INPUT", -1) for t in floats}
-    stream, copies = tee(_watch(samples, entries))
-    for f, q in zip(runners[0].each(stream), runners[1].each(_translate(copies, ours, theirs)), strict=True):
+    codes = codes_of_inputs(ours, theirs)
+    entries = {t: _entry(ours.tensors[t], spec) for t, spec in codes.items()}
+    columns = {t: Columns() for t in codes}
+    stream, copies = tee(_watch(samples, entries, columns, codes))
+    for f, q in zip(runners[0].each(stream), runners[1].each(_translate(copies, ours, theirs, edges)), strict=True):
+        q = {t: edges.turn_back(t, values) for t, values in q.items()}
         for tensor, sums in tensors.items():
             twin = pairs[tensor]
             sums.add(_floats(ours.tensors[tensor], f[tensor]), *_steps(theirs.tensors[twin], q[twin]))
         for sums, a, b in zip(outputs, ours.outputs, theirs.outputs, strict=True):
             sums.add(_floats(ours.tensors[a], f[a]), *_steps(theirs.tensors[b], q[b]))
-        for part in parts:
+        for part in (*parts, *units):
             a, b = ours.outputs[part.output], theirs.outputs[part.output]
             part.add(_floats(ours.tensors[a], f[a]), *_steps(theirs.tensors[b], q[b]))
         for (source, result), sums in rescaled.items():
@@ -187,8 +226,7 @@ def compare_models(
     unmatched = len(_results(reference)) - len(pairs)
     spans = [Span.of(theirs.tensors[pairs[t]], sums) for t, sums in tensors.items()]
     ranges = tuple(span for span in spans if span is not None)
-    twins = dict(zip(ours.inputs, theirs.inputs, strict=True))
-    fed = [Span.of(theirs.tensors[twins[t]], sums) for t, sums in entries.items()]
+    fed = [Span.of(codes[t], sums, columns[t]) for t, sums in entries.items()]
     return Comparison(
         count,
         outputs,
@@ -200,17 +238,24 @@ def compare_models(
         ranges,
         tally.figures(),
         entries=tuple(span for span in fed if span is not None),
+        units=tuple(units),
+        inputs=tuple(entries.values()),
+        remarks=edges.remarks,
     )
 
 
-def _watch(samples: Iterable[Sample], entries: Mapping[int, Fidelity]) -> Iterator[Sample]:
-    """Yield samples, and note the least and the largest number of each float input in its entry."""
+def _watch(
+    samples: Iterable[Sample],
+    entries: Mapping[int, Fidelity],
+    columns: Mapping[int, Columns],
+    codes: Mapping[int, TensorSpec],
+) -> Iterator[Sample]:
+    """Yield samples, and note what their float inputs hold, and lose by the codes of the other model's."""
     for sample in samples:
         for tensor, sums in entries.items():
-            values = sample[tensor]
-            if values.size:
-                sums.elements += values.size
-                sums.low, sums.high = min(sums.low, float(values.min())), max(sums.high, float(values.max()))
+            values, spec = sample[tensor], codes[tensor]
+            sums.add(values, *(_steps(spec, codes_of(spec, values)) if _is_quantized(spec) else (values,)))
+            columns[tensor].add(values)
         yield sample
 
 
@@ -231,13 +276,6 @@ def _steps(spec: TensorSpec, codes: Array) -> tuple[Array, float, float]:
     if q is not None and len(q.scale) == 1 and codes.dtype.kind in "iu":
         return codes, float(q.scale[0]), float(q.zero_point[0])
     return _floats(spec, codes), 1.0, 0.0
-
-
-def _check_edges(ours: GraphView, theirs: GraphView) -> None:
-    for what, a, b in (("inputs", ours.inputs, theirs.inputs), ("outputs", ours.outputs, theirs.outputs)):
-        shapes = [[g.tensors[t].shape for t in edge] for g, edge in ((ours, a), (theirs, b))]
-        if shapes[0] != shapes[1]:
-            raise InputError(f"the models' {what} differ", expected=shapes[0], got=shapes[1])
 
 
 def _label(labels: Sequence[Truth], sample: int) -> Truth:
@@ -264,34 +302,45 @@ def _matching(reference: Model, other: Model) -> dict[int, int]:
     graph = view(other)
     by_name: dict[str, int] = {}
     for t in graph.computed:
-        by_name.setdefault(_plain(graph.tensors[t].name or ""), t)
+        by_name.setdefault(plain_name(graph.tensors[t].name or ""), t)
     pairs, results = {}, _results(reference)
     names = Counter(view(reference).tensors[t].name for t in results)
     for t in results:
         spec = view(reference).tensors[t]
-        twin = by_name.get(_plain(spec.name or ""))
+        twin = by_name.get(plain_name(spec.name or ""))
         if spec.name and names[spec.name] == 1 and twin is not None and graph.tensors[twin].shape == spec.shape:
             pairs[t] = twin
     return pairs
 
 
-def _plain(name: str) -> str:
-    for suffix in _SUFFIXES:
-        name = name.removesuffix(suffix)
-    return name
-
-
-def _fidelity(model: Model, tensor: int) -> Fidelity:
+def _fidelity(model: Model, tensor: int, codes: TensorSpec | None = None) -> Fidelity:
+    """Return new sums of a tensor; with the `codes` that represent it, values beyond them count as cut off."""
     graph = view(model)
     maker, name = graph.maker(tensor), graph.tensors[tensor].name or ""
-    return Fidelity(name, "", -1) if maker is None else Fidelity(name, maker.builtin, maker.index)
+    op, index = ("", -1) if maker is None else (maker.builtin, maker.index)
+    return Fidelity(name, op, index, *_limits(codes))
 
 
-def _translate(samples: Iterable[Sample], ours: GraphView, theirs: GraphView) -> Iterator[Mapping[int, Array]]:
+def _entry(spec: TensorSpec, codes: TensorSpec) -> Fidelity:
+    return Fidelity(spec.name or "input", "INPUT", -1, *_limits(codes))
+
+
+def _limits(codes: TensorSpec | None) -> tuple[float, float]:
+    """Return the ends of the values that codes represent, each with the half step that is rounded to it."""
+    ends = None if codes is None else code_range(codes)
+    if ends is None:
+        return -math.inf, math.inf
+    half = (ends[1] - ends[0]) / 510
+    return ends[0] - half, ends[1] + half
+
+
+def _translate(
+    samples: Iterable[Sample], ours: GraphView, theirs: GraphView, edges: Edges
+) -> Iterator[Mapping[int, Array]]:
     """Yield samples for the reference as samples for the other: by its tensor indices, in its types."""
     pairs = list(zip(ours.inputs, theirs.inputs, strict=True))
     for sample in samples:
-        yield {b: _input(ours.tensors[a], sample[a], theirs.tensors[b]) for a, b in pairs}
+        yield {b: edges.turn(b, _input(ours.tensors[a], sample[a], theirs.tensors[b])) for a, b in pairs}
 
 
 def _input(ours: TensorSpec, values: Array, theirs: TensorSpec) -> Array:

@@ -7,6 +7,8 @@
 2. *First turn.* The remaining candidates are refined on all samples that are not held back, and judged by all that are.
 3. *Other turns.* The best FINALISTS are fitted to other quarters and judged by the one held back in that turn. After
    every turn, significantly worse candidates are dropped.
+4. *Proof.* The best is fitted once more, and judged by a quarter that has judged no candidate: the best of many figures
+   on the same samples is partly luck.
 
 A candidate is dropped only if it is significantly worse: the differences to the best are paired by sample, and must
 exceed three standard errors of their mean.
@@ -23,7 +25,7 @@ from tflq.errors import CalibrationError, ModelError, TflqError, UndefinedResult
 from tflq.progress import Progress
 from tflq.quantization.build.build import Built, build, foreseen, share_parts
 from tflq.quantization.build.task import Task
-from tflq.quantization.calibration.quarters import parted
+from tflq.quantization.calibration.quarters import FEW, TURNS, parted
 from tflq.quantization.judge.journal import Journal, entry_key, entry_of, rank_from
 from tflq.quantization.judge.scoring import expect_scores, judged
 from tflq.quantization.judge.selection import Left, Ranked, Score, is_far_behind, join, ranked
@@ -69,13 +71,12 @@ def choose(task: Task, leader: Leader | None = None, journal: Journal | None = N
     first = ranked(contest.first_turn())
     if first[0].score is None:
         build(replace(task, samples=parted(task.samples)[0], methods=first[0].methods))  # raises the error that it met
-    if recipe.turns == 1:
-        return first
     finalists = list(first[:FINALISTS])
-    for turn in range(1, recipe.turns):
+    for turn in range(1, contest.turns):
         finalists = _leaving(finalists, turn)
         finalists = contest.again(finalists, turn)
-    return (*ranked(finalists), *first[FINALISTS:])
+    best, *others = (*ranked(finalists), *first[FINALISTS:]) if contest.turns > 1 else first
+    return (replace(best, proof=contest.proof(best.methods)), *others)
 
 
 def _leaving(candidates: Sequence[Ranked], turns: int) -> list[Ranked]:
@@ -115,10 +116,11 @@ class _Contest:
 
     def __init__(self, task: Task, leader: Leader, journal: Journal) -> None:
         self._task, self._leader, self._journal, recipe = task, leader, journal, task.recipe
-        self._parts = [parted(task.samples, turn) for turn in range(recipe.turns)]
+        self.turns = min(recipe.turns, TURNS - 1)  # the next quarter is left for the proof
+        self._parts = [parted(task.samples, turn) for turn in range(self.turns + 1)]
         bases = len({replace(methods, refining=Refining()) for methods in recipe.candidates})
         refined = sum(not methods.refining.changes_nothing for methods in recipe.candidates)
-        self._work = bases + refined + (recipe.turns - 1) * min(FINALISTS, len(recipe.candidates))
+        self._work = bases + refined + (self.turns - 1) * min(FINALISTS, len(recipe.candidates)) + 1
         self._done = 0
         for methods in sorted(recipe.candidates, key=lambda m: m.equalize is not None):  # they run the float model
             with suppress(ModelError, UndefinedResultError, UnsupportedError):  # building it will raise the error
@@ -170,6 +172,14 @@ class _Contest:
                 once_more if once_more.score is None else replace(once_more, score=join([before, once_more.score]))
             )
         return [outcomes.get(c.methods, c) for c in candidates]
+
+    def proof(self, methods: Methods) -> Score | None:
+        """Return the score of a candidate on the quarter that has judged none; None if all samples serve both."""
+        if len(self._task.samples) < FEW:
+            return None
+        entrants = self._entrants((methods,), self.turns, what="proof")
+        ((found, _),) = self._each(lambda entrant, tell: self._entered(entrant, tell), entrants, "proof")
+        return found.score
 
     def _entrants(
         self, candidates: Sequence[Methods], turn: int = 0, known: Collection[Methods] = (), what: str = ""

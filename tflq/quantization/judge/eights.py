@@ -10,7 +10,6 @@ and eight bits everywhere would halve their distance.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -22,7 +21,7 @@ from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted
 from tflq.quantization.judge.journal import Journal, entry_key
 from tflq.quantization.judge.scoring import judged
-from tflq.quantization.judge.selection import Score, is_far_behind
+from tflq.quantization.judge.selection import is_far_behind
 from tflq.quantization.recipe.recipe import Mode
 from tflq.quantization.recipe.stamp import finish
 from tflq.quantization.runner import Sample
@@ -89,7 +88,7 @@ def _try(task: Task, judging: Sequence[Sample]) -> Eights | None:
         if is_far_behind(after, best, 1.0):
             break
         added = _size(mixed, task) - _size(four, task)
-        found, best = Eights(chosen, len(errors), outputs_ratio(before), outputs_ratio(after), added), after
+        found, best = Eights(chosen, len(errors), before.sqnr, after.sqnr, added), after
         if part == shares[-1] or after.divergences is None or float(after.divergences.mean()) <= ENOUGH:
             break
         eight = judged(task, build(replace(task, wide=frozenset(errors))), judging)
@@ -111,8 +110,3 @@ def costliest(floats: FloatModel, errors: Mapping[int, float], share: float) -> 
 
 def _size(built: Built, task: Task) -> int:
     return file_size(finish(built.integer.model, task.recipe))
-
-
-def outputs_ratio(score: Score) -> float:
-    """Return the signal-to-noise ratio of the judged outputs, dB."""
-    return 10 * math.log10(max(score.signal, 1e-300) / max(score.noise, 1e-300))

@@ -21,7 +21,6 @@ from tflq.model.ir import OperatorView
 from tflq.quantization.build.build import Built, build
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import parted
-from tflq.quantization.judge.eights import outputs_ratio
 from tflq.quantization.judge.journal import Journal, entry_key
 from tflq.quantization.judge.scoring import judged
 from tflq.quantization.portable.forms.editing import Editing, compose, replaced
@@ -168,7 +167,7 @@ def _try(task: Task, form: Rewritten, wide: Task) -> WideNorms | None:
     sources = {form.origins[wide.floats.origins[index]] for index in chosen}
     what = Norms.FLOAT if task.recipe.norms is Norms.FLOAT else Norms.INT16
     sizes = [_size(t, b) for t, b in zip(pair, built, strict=True)]
-    return WideNorms(tuple(sorted(sources)), what, outputs_ratio(before), outputs_ratio(after), sizes[1] - sizes[0])
+    return WideNorms(tuple(sorted(sources)), what, before.sqnr, after.sqnr, sizes[1] - sizes[0])
 
 
 def _size(task: Task, built: Built) -> int:

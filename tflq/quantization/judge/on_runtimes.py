@@ -9,6 +9,7 @@ from tflq.errors import ModelError, UndefinedResultError, UnsupportedError
 from tflq.model.ir import Model, view
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import Comparison, OnRuntime, compare_models
+from tflq.quantization.judge.edges import align
 from tflq.quantization.judge.truths import Truth, truths_from
 from tflq.quantization.portable.portability import portability
 from tflq.quantization.runner import Sample
@@ -48,7 +49,10 @@ def compare_on(
 
 def _part(reference: Model, other: Model, samples: Iterable[Sample], first: OnRuntime, found: OnRuntime) -> OnRuntime:
     """Return the row with what differs from the first runtime."""
-    apart = portability(other, view(reference).inputs, samples, (first.profile, found.profile))
+    edges, inputs = align(reference, other), view(reference).inputs
+    pairs = list(zip(inputs, view(edges.model).inputs, strict=True))
+    turned = ({ours: edges.turn(theirs, sample[ours]) for ours, theirs in pairs} for sample in samples)
+    apart = portability(edges.model, inputs, turned, (first.profile, found.profile))
     operators = tuple(operator for operator in apart.operators if any(operator.differing))
     agreements = [None if row.comparison is None else row.comparison.agreement for row in (first, found)]
     return replace(

@@ -86,9 +86,6 @@ class OutputTally:
             if self._reading is not None or len(self._waiting) == _FIRST:
                 self._flush()
 
-    def _row(self, outputs: Sequence[Reals]) -> Row:
-        return [outputs[place].reshape(-1).astype(np.float64) for place in self._places]
-
     @property
     def _post_process(self) -> tuple[int, ...] | None:
         """The positions of boxes, classes and scores among the outputs, if that operator makes them."""

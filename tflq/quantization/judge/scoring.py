@@ -15,6 +15,7 @@ from tflq.quantization.anchors import Reading, Row, reading_of
 from tflq.quantization.build.build import Built
 from tflq.quantization.build.task import Task
 from tflq.quantization.calibration.quarters import Part, parted, parts_of, whole
+from tflq.quantization.judge.fidelity import Fidelity
 from tflq.quantization.judge.selection import Score
 from tflq.quantization.params import codes_of, real
 from tflq.quantization.runner import Runner, Sample, executor
@@ -49,7 +50,8 @@ class _Tally:
         self._reading, self._beta = reading, beta
         self._lost, self._noises = list[float](), list[float]()
         self._groups = list[list[float]]()
-        self._signal, self._same, self._differing = 0.0, 0, 0
+        self._given = Fidelity("", "", -1)  # the float model's own tensor, whose signal is about its mean
+        self._same, self._differing = 0, 0
 
     def add(self, reference: Row, rows: Sequence[Row]) -> None:
         """Count one sample: the float model's tensors, and those of each runtime."""
@@ -57,13 +59,12 @@ class _Tally:
         beside = 0.0
         if self._reading is None:
             self._noises.append(float(np.mean([np.square(first - row).sum() for row in others])))
-            self._signal += float(first @ first)
+            self._given.add(first, first)
         else:
             last = slice(-len(self._reading.layout.tensors), None)
             groups = np.mean([self._reading.noises(reference[last], row[last]) for row in rows], axis=0)
             self._groups.append(groups.tolist())
             self._noises.append(float(groups.sum()))
-            self._signal += 1.0
             outputs = [self._reading.layout.groups[family[0]].output for family in self._reading.families]
             beside = sum(noise for noise, output in zip(groups.tolist(), outputs, strict=True) if output)
         pairs = [zip(rows[0], row, strict=True) for row in rows[1:]]
@@ -80,7 +81,8 @@ class _Tally:
         names = () if self._reading is None else self._reading.names
         groups = tuple(zip(names, np.array(self._groups).reshape(len(self._groups), len(names)).T, strict=True))
         noises = np.array(self._noises)
-        return Score(known, self._signal, sum(self._noises), self._same, len(noises), noises, self._differing, groups)
+        signal = self._given.judging if self._reading is None else float(len(noises))
+        return Score(known, signal, sum(self._noises), self._same, len(noises), noises, self._differing, groups)
 
 
 def _tensors(scores: Scores, reading: Reading | None) -> tuple[int, ...]:

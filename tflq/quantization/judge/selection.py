@@ -30,8 +30,8 @@ Reals = NDArray[np.float64]
 
 #: Divergences that differ by less than this share, or by less than this many nats, always count as a tie.
 EVEN, NEGLIGIBLE = 0.02, 1e-4
-#: Standard errors between a mean and the bound that it exceeds in 2 % of all cases.
-SURELY = 2.0
+#: Shares of other samples of which a ratio is promised, the greatest that the samples allow, and the confidence.
+SHARES, CONFIDENCE = (0.95, 0.9, 0.8, 0.5), 0.95
 #: A candidate is dropped if it is behind by more than this many standard errors.
 SURE = 3.0
 
@@ -55,12 +55,26 @@ class Score:
         return self.noises if self.divergences is None else self.divergences
 
     @property
-    def least(self) -> float:
-        """Lower bound of the signal-to-noise ratio on other samples, dB: noise two standard errors above its mean."""
-        if not len(self.noises) or not self.noises.sum():
-            return math.inf
-        mean, error = float(self.noises.mean()), float(self.noises.std() / math.sqrt(len(self.noises)))
-        return 10 * math.log10(max(self.signal / len(self.noises), 1e-300) / (mean + SURELY * error))
+    def sqnr(self) -> float:
+        """Signal-to-noise ratio over all samples, dB."""
+        return 10 * math.log10(max(self.signal, 1e-300) / max(self.noise, 1e-300))
+
+    @property
+    def promise(self) -> tuple[float, float] | None:
+        """A share of other samples, and the ratio (dB) of the mean signal to the noise that each of them keeps.
+
+        It holds for any distribution with this confidence, if nothing was chosen by these samples: the k-th greatest
+        of n noises bounds a share p of all noises with the probability that at least k of n samples lie above that
+        share (Wilks 1941). There is no such bound on the mean, which a few samples may decide. None for too few.
+        """
+        count = len(self.noises)
+        for share in SHARES:
+            above = [math.comb(count, k) * (1 - share) ** k * share ** (count - k) for k in range(count + 1)]
+            ranks = [k for k in range(1, count + 1) if sum(above[k:]) >= CONFIDENCE]
+            if ranks:
+                noise = float(np.sort(self.noises)[-ranks[-1]])
+                return share, 10 * math.log10(max(self.signal / count, 1e-300) / max(noise, 1e-300))
+        return None
 
     @property
     def ratios(self) -> dict[str, float]:
@@ -87,15 +101,15 @@ class Left:
 class Ranked:
     """A configuration and its score; `error` is the reason if there is no score.
 
-    `left` is set if it was dropped before all samples had judged it. Its score covers the samples until then,
-    and is None if it was
-    not carried out built.
+    `left` is set if it was dropped before all samples had judged it. Its score covers the samples until then, and is
+    None if it was not built. `proof` is the score of the chosen one on samples that judged no configuration.
     """
 
     methods: Methods
     score: Score | None
     error: str = ""
     left: Left | None = None
+    proof: Score | None = None
 
     @property
     def divergence(self) -> float:
@@ -106,9 +120,7 @@ class Ranked:
     @property
     def sqnr(self) -> float:
         """Signal-to-noise ratio of the scores, dB; -inf without a model."""
-        if self.score is None:
-            return -math.inf
-        return 10 * math.log10(max(self.score.signal, 1e-300) / max(self.score.noise, 1e-300))
+        return -math.inf if self.score is None else self.score.sqnr
 
     @property
     def differing(self) -> int:

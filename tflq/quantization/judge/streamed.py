@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from tflq.comparison.verification import verify
 from tflq.engine.runtimes import Step
 from tflq.errors import RuntimeFailed, RuntimeMissing, TflqError, UnsupportedError
 from tflq.model.ir import Model, input_names, output_names, rooted, view
 from tflq.quantization.judge.check import RUNTIMES, Check
+from tflq.quantization.judge.fidelity import Fidelity
 from tflq.quantization.params import codes_of, real
 from tflq.quantization.runner import Sample, executor
 from tflq.quantization.streams import Stream
@@ -38,7 +37,7 @@ def compare_steps(stream: Stream, made: Model, sequences: Sequence[Sequence[Samp
     names = [input_names(stream.step), output_names(stream.step)]
     if stream.root.signature is None:
         names = [tuple(map(str, range(len(edge)))) for edge in names]
-    signal, noise = np.zeros(len(names[1])), np.zeros(len(names[1]))
+    outputs = [Fidelity(name, "", -1) for name in names[1]]
     for sample, begins in ((sample, not k) for steps in sequences for k, sample in enumerate(steps)):
         if begins:
             floats, integers = stream.begin(stream.model, "litert-ref"), stream.begin(made, executor(made, profile))
@@ -47,12 +46,10 @@ def compare_steps(stream: Stream, made: Model, sequences: Sequence[Sequence[Samp
         codes = {name: codes_of(narrow.tensors[new], sample[old]) for name, old, new in pairs}
         one = floats.run(Step(stream.root.signature, given)).outputs
         other = integers.run(Step(stream.root.signature, codes)).outputs
-        for k, (name, tensor) in enumerate(zip(names[1], narrow.outputs, strict=True)):
-            f, q = one[name].astype(np.float64), real(narrow.tensors[tensor], other[name])
-            signal[k] += np.square(f).sum()
-            noise[k] += np.square(f - q).sum()
-    ratios = [10 * math.log10(max(s, 1e-300) / n) if n else math.inf for s, n in zip(signal, noise, strict=True)]
-    return Streamed(sum(map(len, sequences)), len(sequences), len(stream.variables), min(ratios, default=math.inf))
+        for sums, tensor in zip(outputs, narrow.outputs, strict=True):
+            sums.add(one[sums.name], real(narrow.tensors[tensor], other[sums.name]))
+    worst = min((sums.sqnr for sums in outputs), default=math.inf)
+    return Streamed(sum(map(len, sequences)), len(sequences), len(stream.variables), worst)
 
 
 def check_steps(model: Model) -> Check:

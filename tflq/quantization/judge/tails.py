@@ -170,9 +170,7 @@ class _Trials:
         except TflqError:
             return
         if len(apart.origins) < len(self._task.floats.origins):
-            self._trial(
-                "outputs apart", Task(apart, self._task.samples, self._task.recipe, self._task.methods), frozenset()
-            )
+            self._trial(APART, Task(apart, self._task.samples, self._task.recipe, self._task.methods), frozenset())
 
     def taking(self, name: str, operators: frozenset[int]) -> Tails | None:
         """Return all trials, and the one that is taken."""

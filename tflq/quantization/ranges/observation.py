@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 
-from tflq.errors import CalibrationError, InputError
+from tflq.errors import CalibrationError
 from tflq.model.ir import Model, TensorType, view
-from tflq.model.storage.archive import opened, write_arrays
 from tflq.progress import Progress
 from tflq.quantization.ranges.observers import Observer
-from tflq.quantization.ranges.observers.state import restore, state_of
 from tflq.quantization.runner import Runner, Sample
 from tflq.typing import Array
 
@@ -35,37 +32,6 @@ class Observations:
         """Return observations of no samples: the same observers for all tensors."""
         return Observations(dict.fromkeys(tensors, observers))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all states to an `.npz`, from which observation can continue."""
-        entries = {"count": np.array(self.count)}
-        entries.update({f"peaks/{t}": np.array(values) for t, values in self.peaks.items()})
-        for t, observers in self.of.items():
-            for i, observer in enumerate(observers):
-                entries.update({f"{t}/{i}/{name}": array for name, array in state_of(observer).items()})
-        write_arrays(path, entries)
-
-    def loaded(self, path: str | os.PathLike[str]) -> Observations:
-        """Return the observations that `save` wrote, for observers of the same kinds and settings as these.
-
-        Raises:
-            InputError: The file is of other tensors or observers.
-        """
-        with opened(path) as archive:
-            entries = dict(archive)
-        states: dict[str, dict[str, Array]] = {}
-        for entry, array in entries.items():
-            group, _, name = entry.rpartition("/")
-            states.setdefault(group, {})[name] = array
-        try:
-            of = {
-                t: tuple(restore(observer, states[f"{t}/{i}"]) for i, observer in enumerate(observers))
-                for t, observers in self.of.items()
-            }
-            peaks = {int(t): tuple(values.tolist()) for t, values in states.get("peaks", {}).items()}
-            return Observations(of, int(entries["count"]), peaks)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"is of other tensors or observers ({error})", name=os.fspath(path)) from error
-
 
 def observe(
     model: Model,
@@ -74,7 +40,7 @@ def observe(
     progress: Progress | None = None,
     together: int | None = None,
 ) -> Observations:
-    """Continue from `begun`: its observers see its tensors for all samples except the first `begun.count`.
+    """Return the observers of `begun` after all samples of their tensors.
 
     Memory holds one batch and the observers. Samples are numbered in their order; `together` is the number that may run
     at a time, if that is known.
@@ -85,9 +51,9 @@ def observe(
     """
     graph = view(model)
     name = {t: graph.tensors[t].name or f"#{t}" for t in begun.of}
-    peaks = {t: list(begun.peaks.get(t, ())) for t in graph.inputs if t in begun.of}
-    of, count = dict(begun.of), begun.count
-    for values, rows in batches(model, begun.of, islice(samples, count, None), together):
+    peaks: dict[int, list[float]] = {t: [] for t in graph.inputs if t in begun.of}
+    of, count = dict(begun.of), 0
+    for values, rows in batches(model, begun.of, samples, together):
         for tensor, value in values.items():
             if value.size:
                 check_finite(value, name[tensor], count)

@@ -1,7 +1,8 @@
 """Observations of float models, stored by quarter of the samples and shared by all candidates.
 
 A float model runs once per quarter for all announced observers. The observations of several quarters are merged. Other
-candidates, other turns and the last fit to all samples reuse most of them.
+candidates, other turns and the last fit to all samples reuse most of them. An observer whose bins the first batch fixes
+sees all samples in one run: the first batches of quarters are not alike.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import TypeAlias
 
 from tflq.errors import CalibrationError
 from tflq.progress import Progress
-from tflq.quantization.calibration.quarters import Part, parts_of, whole
+from tflq.quantization.calibration.quarters import Part, parts_of, quarters_of, whole
 from tflq.quantization.processes import each
 from tflq.quantization.ranges.observation import Observations, observe
-from tflq.quantization.ranges.observers import Observer
+from tflq.quantization.ranges.observers import Histogram, Observer
 from tflq.quantization.runner import Runner, Sample
 from tflq.quantization.scheme.float_graph import FloatModel
 from tflq.quantization.shared import Shared
@@ -48,13 +49,14 @@ class Watching:
     """
 
     def __init__(self, shared: Shared, jobs: int = 1) -> None:
-        self._shared, self._jobs = shared, jobs
+        self._shared, self.jobs = shared, jobs
         self._expected: dict[bytes, dict[_Wish, Observer]] = {}
         self._seen: dict[tuple[bytes, tuple[int, ...]], dict[_Wish, Observer]] = {}
 
     def expect(self, floats: FloatModel, begun: Observations) -> None:
         """Add these observers to the next run of a model."""
-        self._expected.setdefault(self._shared.constants(floats.constants), {}).update(_wishes(begun))
+        announced = {w: o for w, o in _wishes(begun).items() if not _has_one_run(o)}
+        self._expected.setdefault(self._shared.constants(floats.constants), {}).update(announced)
 
     def forget_expected(self) -> None:
         """Forget announced observers; later runs serve only requested ones."""
@@ -70,6 +72,8 @@ class Watching:
         """
         wishes = _wishes(begun)
         digest, parts = self._shared.constants(floats.constants), parts_of(samples)
+        if any(_has_one_run(observer) for observer in wishes.values()):
+            parts = (Part(whole(samples), quarters_of(samples)),)
         states_of_parts = [self._seen.setdefault((digest, part.quarters), {}) for part in parts]
         runs = [
             _Run(part, {w: o for w, o in {**self._expected.get(digest, {}), **wishes}.items() if w not in known})
@@ -78,7 +82,7 @@ class Watching:
         ]
         for run in runs:
             self._together(floats, run)  # known before processes begin: all need it
-        observed = each(lambda run, tell: self._made(floats, run, tell), runs, self._jobs, progress)
+        observed = each(lambda run, tell: self._made(floats, run, tell), runs, self.jobs, progress)
         for run, states in zip(runs, observed, strict=True):
             self._seen[digest, run.part.quarters].update(states)
         merged = {wish: reduce(_merge, [known[wish] for known in states_of_parts]) for wish in wishes}
@@ -109,6 +113,10 @@ class Watching:
 
 def _wishes(begun: Observations) -> dict[_Wish, Observer]:
     return {(t, repr(observer)): observer for t, observers in begun.of.items() for observer in observers}
+
+
+def _has_one_run(observer: Observer) -> bool:
+    return isinstance(observer, Histogram) and observer.is_fixed_by_first_batch
 
 
 def _merge(first: Observer, second: Observer) -> Observer:

@@ -44,7 +44,7 @@ def weight_ranges(
     if search is None:
         return {(m.operator, m.position): extent(scheme.model.constants[m.tensor], m.axis) for m in scheme.multiplied}
     layers = layers_of(scheme, samples, watching) if search.target is Target.OUTPUT else {}
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // watching.jobs)) as pool:  # in each of the processes
         return {
             (m.operator, m.position): _search(scheme, m, search, layers.get(m.operator), pool)
             for m in scheme.multiplied

@@ -71,7 +71,7 @@ class FloatModel:
 
 
 def prepare(model: Model) -> FloatModel:
-    """Return the model , prepared for observation and rewriting."""
+    """Return the model, prepared for observation and rewriting."""
     folding = _Folding(model)
     for op in view(model).ops:
         folding.take(op)

@@ -19,7 +19,7 @@ from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.signature import Signature, Slot
 from tflq.engine.kernels.table import Rows
 from tflq.engine.kernels.tables.micro_checks import CHECKS, check_constants, without_checks
-from tflq.engine.kernels.tables.micro_forms import FORMS
+from tflq.engine.kernels.tables.micro_forms import CONSTANT, FORMS
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.model.ir import TensorType
 
@@ -105,8 +105,12 @@ def _both(slot: Slot, limit: Slot) -> Slot | None:
 
 
 def prepared(row: Kernel) -> Kernel:
-    """Return the row, prepared as the interpreter presents its operands, without what it refuses."""
-    return replace(row, prepare=_present(row.prepare, row.op == "FULLY_CONNECTED"))
+    """Return the row, prepared as the interpreter presents its operands, without what it refuses.
+
+    It waits for no value of an operand that must be constant: a computed one is refused when the model is prepared.
+    """
+    awaited = tuple(position for position in row.shape_operands if position not in CONSTANT.get(row.op, ()))
+    return replace(row, prepare=_present(row.prepare, row.op == "FULLY_CONNECTED"), shape_operands=awaited)
 
 
 @cache

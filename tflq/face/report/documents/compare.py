@@ -22,7 +22,7 @@ class CompareDocument(Printed):
 
 class ComparisonDocument(TypedDict):
     samples: int
-    sqnr: float | NotFinite
+    sqnr: Annotated[float | NotFinite, "of the worst output about its mean over samples, dB; none that is constant"]
     outputs: list[FidelityDocument]
     tensors: list[FidelityDocument]
     parts: list[PartDocument]
@@ -38,6 +38,9 @@ class ComparisonDocument(TypedDict):
     worst: Annotated[int | None, "position in tensors"]
     figures: Annotated[FigureDocument, "outputs as they are read"]
     agreement: AgreementDocument | None
+    remarks: Annotated[
+        list[str], "how inputs and outputs are paired, outputs that say nothing, and tensors that saturate, in words"
+    ]
 
 
 class FidelityDocument(TypedDict):

@@ -21,6 +21,7 @@ class QuantizeDocument(Printed):
     recipe: Annotated[dict[str, Any], "recipe.schema.json"]
     recipe_digest: Sha256
     ranking: Annotated[list[RankingDocument], "the first was taken", ("minItems", 1)]
+    proof: Annotated[ProofDocument | None, "of the first of `ranking`, on samples that judged none of them"]
     held_back: Annotated[int, "samples of the comparison that nothing was fitted to; 0: it is over all samples"]
     comparison: ComparisonDocument
     check: CheckDocument
@@ -67,6 +68,14 @@ class RankingDocument(TypedDict):
     error: str | None
     left: Annotated[str | None, "why it left before all samples had judged it"]
     differing: Annotated[int | None, "elements of the scores that a further runtime has otherwise than the first"]
+
+
+class ProofDocument(TypedDict):
+    samples: int
+    sqnr: float | NotFinite
+    agreement: Annotated[float | None, "share of the same top-1; null if there is no distribution"]
+    share: Annotated[float | None, "share of other samples that keep `ratio` each, with 95 % confidence; null for few"]
+    ratio: Annotated[float | NotFinite | None, "dB"]
 
 
 class RemarkDocument(TypedDict):

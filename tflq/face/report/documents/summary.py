@@ -9,10 +9,10 @@ from tflq.face.report.documents.shared import Printed
 
 
 class SummaryDocument(Printed):
-    """The output of `tflq inspect`, `tflq lint` and `tflq run` with --json of several models."""
+    """The output of verbs that take several models, with --json."""
 
     schema: Literal["tflq/summary/1"]
-    verb: Annotated[str, ("enum", ("inspect", "lint", "run"))]
+    verb: Annotated[str, ("enum", ("bench", "compare", "inspect", "lint", "profiles effects", "run"))]
     exit_code: Annotated[int, "the command's: that of the gravest outcome"]
     models: list[JudgedModelDocument]
 

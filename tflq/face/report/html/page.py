@@ -67,10 +67,10 @@ def page(
     )
 
 
-def live(whole: str) -> str:
-    """Return the page for a local server: it listens to that server, and reloads itself on its event."""
+def live(whole: str, version: int) -> str:
+    """Return the page for a local server: it asks that server for later versions, and reloads itself on its event."""
     listening = whole.replace("default-src 'none';", "default-src 'none'; connect-src 'self';", 1)
-    return listening.replace("<body>", '<body data-events="events">', 1)
+    return listening.replace("<body>", f'<body data-events="events?{version}">', 1)
 
 
 def fill(template: str, **values: Any) -> Markup:

@@ -59,6 +59,11 @@ class Histogram:
         return Range.of(max(self.low, low), min(self.high, high))
 
     @property
+    def is_fixed_by_first_batch(self) -> bool:
+        """True if the next batch decides the bins for good, so that parts of the samples do not get the same ones."""
+        return self.margin is not None and not len(self.counts)
+
+    @property
     def _edges(self) -> tuple[float, float]:
         """The start of the first bin and the end of the last one."""
         return math.ldexp(self.first, self.exponent), math.ldexp(self.first + self.bins, self.exponent)

@@ -16,7 +16,7 @@ from tflq.face.report.documents.compare import (
 from tflq.face.report.documents.shared import facts_document, fields_of
 from tflq.face.report.verbs.compare.groups import figures_document
 from tflq.face.report.verbs.compare.runtimes import runtimes_document
-from tflq.face.report.verbs.compare.texts import mean_error
+from tflq.face.report.verbs.compare.texts import column_texts, cut_texts, mean_error, unit_texts
 from tflq.quantization.judge.agreement import Agreement
 from tflq.quantization.judge.comparison import Comparison
 from tflq.quantization.judge.fidelity import Fidelity
@@ -52,6 +52,7 @@ def comparison_document(comparison: Comparison) -> ComparisonDocument:
         "worst": _position(comparison, comparison.worst),
         "agreement": None if comparison.agreement is None else _agreement(comparison.agreement),
         "figures": figures_document(comparison.figures),
+        "remarks": [*comparison.remarks, *unit_texts(comparison), *column_texts(comparison), *cut_texts(comparison)],
     }
 
 

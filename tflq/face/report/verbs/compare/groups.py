@@ -35,7 +35,8 @@ def is_damaged(comparison: Comparison) -> bool:
     ratios = comparison.figures.ratios
     if ratios:
         return any(is_lost(name, ratio) for name, ratio in ratios.items())
-    return min([comparison.sqnr, *(part.fidelity.sqnr for part in comparison.parts)]) < DAMAGED
+    units = (*comparison.parts, *comparison.lost_columns)
+    return min([comparison.sqnr, *(unit.fidelity.sqnr for unit in units)]) < DAMAGED
 
 
 def _are_boxes(name: str) -> bool:

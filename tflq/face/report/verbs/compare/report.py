@@ -34,6 +34,8 @@ from tflq.face.report.verbs.compare.texts import (
     COLUMNS,
     advice_texts,
     agreement_texts,
+    column_texts,
+    cut_texts,
     decibels,
     error_text,
     flip_texts,
@@ -43,6 +45,7 @@ from tflq.face.report.verbs.compare.texts import (
     range_texts,
     samples_text,
     tensor_row,
+    unit_texts,
     where_texts,
     worst,
 )
@@ -91,6 +94,10 @@ def _blocks(subject: str, comparison: Comparison, all_tensors: bool) -> Iterator
     yield Verdict(lead, subject=subject, headline=Styled(lead, quality_style(comparison)))
     yield OnPage(lambda _view: [course_figure(comparison)])
     yield from runtimes_blocks(comparison)
+    yield from map(Text, comparison.remarks)
+    yield from map(Text, unit_texts(comparison))
+    yield from map(Text, column_texts(comparison))
+    yield from map(Text, cut_texts(comparison))
     yield from map(Text, range_texts(comparison))
     yield from map(Text, figure_texts(comparison.figures))
     yield from map(Text, part_texts(comparison))

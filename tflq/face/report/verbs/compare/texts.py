@@ -26,6 +26,10 @@ COLUMNS = (
 
 #: A part with fewer distinct values is named with their number; requantizations that are listed.
 _FEW, _RESCALED = 64, 3
+#: Fewer distinct values than this are few codes; outputs, columns and tensors that lines name.
+_FEW_CODES, _NAMED = 8, 3
+#: The ratio in dB below which an input's columns explain what is lost.
+_FINE = 30.0
 #: Flips that a line names.
 _FLIPS = 5
 
@@ -87,8 +91,9 @@ def part_text(comparison: Comparison, part: Part | Fidelity) -> str:
     if isinstance(part, Fidelity):
         return f"output {short_name(part.name)}: {decibels(part.sqnr)}"
     name, output = part.fidelity.name or f"operand of operator {part.fidelity.index}", comparison.outputs[part.output]
-    few = f", {values_text(part)}" if len(part.values) < min(_FEW, len(part.given)) else ""
-    return f"part {short_name(name)} of output {short_name(output.name)}: {decibels(part.fidelity.sqnr)}{few}"
+    if part.column is not None:
+        return f"{_unit_name(comparison, part)}: {decibels(part.fidelity.sqnr)} about its mean"
+    return f"part {short_name(name)} of output {short_name(output.name)}: {decibels(part.fidelity.sqnr)}{_few(part)}"
 
 
 def values_text(part: Part) -> str:
@@ -108,6 +113,47 @@ def part_texts(comparison: Comparison) -> Iterator[str]:
         yield f"{part_text(comparison, part)}, {error_text(part.fidelity)}"
 
 
+def unit_texts(comparison: Comparison) -> Iterator[str]:
+    """Yield the outputs and numbers of a row that are constant, have few codes, or are lost about their mean."""
+    constant = {unit.output for unit in comparison.units if unit.column is None and unit.fidelity.is_constant}
+    stuck = {unit.output for unit in comparison.units if unit.column is None and _is_stuck(unit)}
+    told = list[str]()
+    for unit in comparison.units:
+        name, sums = _unit_name(comparison, unit), unit.fidelity
+        if unit.column is not None and unit.output in constant | stuck:
+            continue  # the whole is reported
+        if sums.is_constant:
+            told.append(f"{name} is constant in float ({sums.low:.4g} in every sample): its ratio says nothing")
+        elif _is_stuck(unit):
+            told.append(
+                f"{name} has one code for every sample ({next(iter(unit.values)):.4g}), where float varies by "
+                f"{sums.spread:.3g}, less than a step of its codes: the result does not depend on the input"
+            )
+        elif unit in comparison.lost_columns:
+            told.append(f"{name}: {decibels(sums.sqnr)} about its mean, float varies by {sums.spread:.3g}{_few(unit)}")
+        elif unit.column is None and len(unit.values) < _FEW_CODES <= len(unit.given) // 2:
+            told.append(f"{name} has few codes: {values_text(unit)}")
+    yield from told[:_NAMED]
+    if len(told) > _NAMED:
+        yield f"and {len(told) - _NAMED} more of the outputs' numbers"
+
+
+def _is_stuck(unit: Part) -> bool:
+    return len(unit.values) == 1 < len(unit.given) and not unit.fidelity.is_constant
+
+
+def _few(unit: Part) -> str:
+    return f", {values_text(unit)}" if len(unit.values) < min(_FEW, len(unit.given)) else ""
+
+
+def _unit_name(comparison: Comparison, unit: Part) -> str:
+    """Return the words for an output, or for one number of it."""
+    output = comparison.outputs[unit.output]
+    count = output.elements // max(1, output.samples)
+    number = "" if unit.column is None else f"number {unit.column} of {count} of "
+    return f"{number}output {short_name(output.name)}"
+
+
 def advice_texts(comparison: Comparison) -> Iterator[str]:
     """Yield what wins a lost part of a joint output back."""
     ratios = comparison.figures.ratios
@@ -115,6 +161,29 @@ def advice_texts(comparison: Comparison) -> Iterator[str]:
         yield (
             "one scale cannot hold parts whose ranges differ this much: tflq quantize FLOAT keeps them by a float tail "
             "(--float-tail auto, its default), or as outputs of their own (--split-outputs)"
+        )
+
+
+def column_texts(comparison: Comparison) -> Iterator[str]:
+    """Yield the inputs some of whose columns one scale cannot hold, if much is lost."""
+    for span in comparison.entries if comparison.leading < _FINE else ():
+        if span.narrow:
+            columns = ", ".join(map(str, span.narrow[:_NAMED])) + (" ..." if len(span.narrow) > _NAMED else "")
+            yield (
+                f"input {span.name}: {len(span.narrow)} of its {span.columns} columns ({columns}) vary by less than a "
+                f"step of its codes, {span.step:.3g}: columns vary by {span.spreads[0]:.3g} to {span.spreads[1]:.3g}, "
+                "more than one scale can hold; scale them alike before the model, or give them inputs of their own"
+            )
+
+
+def cut_texts(comparison: Comparison) -> Iterator[str]:
+    """Yield the first tensors that lose most by what lies beyond their codes, if much is lost."""
+    for span in comparison.narrow[:_NAMED] if comparison.leading < _FINE else ():
+        where = f"input {span.name}" if span.index < 0 else f"{short_name(span.name)} (operator {span.index} {span.op})"
+        yield (
+            f"{where} saturates: its codes end at {span.low:.3g} and {span.high:.3g}, float reaches {span.seen[0]:.3g} "
+            f"to {span.seen[1]:.3g}; {span.share:.1%} of its values are cut off, most of its noise: was the model "
+            "calibrated on samples of smaller numbers?"
         )
 
 

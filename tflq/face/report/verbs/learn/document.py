@@ -11,8 +11,6 @@ from tflq.engine.numerics.requantizer import stated
 from tflq.face.report.documents.learn import LearnDocument
 from tflq.face.report.documents.shared import fields_of
 
-SCHEMA = "tflq/learn/1"
-
 
 def learn_document(found: Findings, profile: str) -> LearnDocument:
     """Return the findings as JSON values; `profile` is the file that was written."""

@@ -19,8 +19,6 @@ from tflq.face.report.documents.profiles import (
 )
 from tflq.face.report.documents.shared import facts_document, fields_of
 
-SCHEMA = "tflq/profiles/1"
-
 
 def list_document(profiles: Sequence[Profile]) -> ListDocument:
     """Return the known profiles as a document."""

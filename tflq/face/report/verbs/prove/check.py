@@ -15,7 +15,7 @@ from tflq.proof import Check
 
 def check_report(check: Check) -> Report:
     """Build the report: the verdict, what a new proof does not repeat, and what the certificate covers."""
-    return Report("verify", list(_blocks(check)))
+    return Report("prove", list(_blocks(check)))
 
 
 def _blocks(check: Check) -> Iterator[Block]:

@@ -8,6 +8,7 @@ from tflq.face.report.documents.quantize import (
     BudgetTrialDocument,
     EightBitsDocument,
     NormsDocument,
+    ProofDocument,
     QuantizeDocument,
     RankingDocument,
 )
@@ -24,7 +25,7 @@ from tflq.quantization.judge.budget import front
 from tflq.quantization.judge.check import Check
 from tflq.quantization.judge.eights import Eights
 from tflq.quantization.judge.norms import WideNorms
-from tflq.quantization.judge.selection import Ranked
+from tflq.quantization.judge.selection import Ranked, Score
 from tflq.quantization.recipe.files import digest, document_of, plain
 from tflq.quantization.recipe.recipe import Norms
 from tflq.quantization.result import Report
@@ -41,6 +42,7 @@ def quantize_document(making: Making) -> QuantizeDocument:
         "recipe": document_of(report.recipe),
         "recipe_digest": digest(report.recipe),
         "ranking": [_rank(candidate) for candidate in report.ranking],
+        "proof": _proof(report.ranking[0].proof),
         "held_back": report.held_back,
         "comparison": comparison_document(report.comparison),
         "check": check_document(report.check),
@@ -115,6 +117,14 @@ def _rank(candidate: Ranked) -> RankingDocument:
         "error": candidate.error or None,
         "left": None if candidate.left is None else left_text(candidate.left),
     }
+
+
+def _proof(score: Score | None) -> ProofDocument | None:
+    if score is None:
+        return None
+    share, ratio = score.promise or (None, None)
+    same = None if score.divergences is None else score.same / score.samples
+    return {"samples": score.samples, "sqnr": score.sqnr, "agreement": same, "share": share, "ratio": ratio}
 
 
 def _known(value: float) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 
 from tflq.face.report.blocks import (
     Block,
@@ -28,7 +29,7 @@ from tflq.face.report.verbs.compare.figures import course_figure, fidelity_graph
 from tflq.face.report.verbs.compare.groups import figure_texts
 from tflq.face.report.verbs.compare.report import outputs_section, tensors_section
 from tflq.face.report.verbs.compare.texts import COLUMNS as TENSOR_COLUMNS
-from tflq.face.report.verbs.compare.texts import advice_texts, part_texts, tensor_row, worst
+from tflq.face.report.verbs.compare.texts import advice_texts, column_texts, part_texts, tensor_row, unit_texts, worst
 from tflq.face.report.verbs.quantize.advice import advice_sections
 from tflq.face.report.verbs.quantize.figures import budget_sections, configuration_bars, cost_bars, cost_colourings
 from tflq.face.report.verbs.quantize.portable import portable_facts, portable_section
@@ -99,7 +100,8 @@ def _blocks(making: Making) -> Iterator[Block]:
     yield Fact(fit_text(report), quality_style(report.comparison))
     yield from map(Fact, figure_texts(report.comparison.figures))
     yield from map(Fact, part_texts(report.comparison))
-    yield from (Fact(text, "warning") for text in advice_texts(report.comparison))
+    texts = (unit_texts(report.comparison), column_texts(report.comparison), advice_texts(report.comparison))
+    yield from (Fact(text, "warning") for text in chain.from_iterable(texts))
     yield from budget_sections(report)
     yield outputs_section(report.comparison, judge_text(report))
     yield OnPage(lambda _view: [fidelity_graph(report.comparison, *cost_colourings(report))])

@@ -164,18 +164,26 @@ def why_text(report: Report) -> str:
 
 def estimate_texts(report: Report) -> Iterator[str]:
     """Yield what to expect on new samples, to which nothing was fitted."""
-    score = report.ranking[0].score
+    best = report.ranking[0]
+    score = best.proof or best.score
     if score is None:
         return
-    figures = groups_text(score.ratios) if score.groups else f"scores {decibels(report.ranking[0].sqnr)}"
-    text = f"Expect of other samples: {figures}"
-    if math.isfinite(score.least) and score.divergences is None:
-        together = f"; together {decibels(report.ranking[0].sqnr)}" if score.groups else ""
-        text += f"{together}, at least {decibels(score.least)}"
+    figures = groups_text(score.ratios) if score.groups else f"scores {decibels(score.sqnr)}"
+    judges = "that judged no configuration" if best.proof else "that judged the configurations"
+    text = f"Expect of other samples: {figures} (of {samples_text(score.samples)} {judges})"
     if score.divergences is not None:
         interval = confidence_text(score.same, score.samples)
         text += f", same top-1 in {score.same / score.samples:.1%} ({interval})"
+    elif best.proof is not None and score.promise is not None:
+        share, ratio = score.promise
+        text += f"; {share:.0%} of them keep {decibels(ratio)} or more each (95 % confidence)"
     yield text
+    beyond = report.comparison.records
+    if not report.held_back and beyond:
+        yield (
+            f"About {beyond / report.comparison.samples:.0%} of other samples reach beyond all of these in some tensor "
+            "and may be cut off there: their noise has no bound, and a few can decide the mean"
+        )
 
 
 def fit_text(report: Report) -> str:

@@ -27,10 +27,10 @@ class Watched:
     """A page and its files. `version` grows whenever the page is rebuilt."""
 
     def __init__(self, make: Callable[[], str], paths: Sequence[str], tell: Callable[[str], None]) -> None:
+        self._make, self._paths, self._tell = make, paths, tell
+        self._seen = self._look()  # before the page, which may be of the files as they are then or later
         self.page = make()
         self.version = 0
-        self._make, self._paths, self._tell = make, paths, tell
-        self._seen = self._look()
         self._changed = threading.Condition()
 
     def _look(self) -> list[_Look]:
@@ -53,6 +53,11 @@ class Watched:
         self._tell("rebuilt")
         return True
 
+    def live_page(self) -> str:
+        """Return the page with its version, later than which it asks for."""
+        with self._changed:
+            return live(self.page, self.version)
+
     def wait(self, version: int, seconds: float) -> bool:
         """Wait until the page is newer than `version`; False if it is not in time."""
         with self._changed:
@@ -60,10 +65,11 @@ class Watched:
 
 
 def _look(path: str) -> _Look:
-    """Return the size and time of a file, or the sum of sizes and the newest time of a folder; None without either."""
+    """Return the size and time of a file, or the sums and the newest time of a whole folder; None without either."""
     with suppress(OSError):
         if os.path.isdir(path):
-            stats = [entry.stat() for entry in os.scandir(path)]
+            files = (os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names)
+            stats = [os.stat(file) for file in files]
             return sum(s.st_size for s in stats), max((s.st_mtime_ns for s in stats), default=0)
         stat = os.stat(path)
         return stat.st_size, stat.st_mtime_ns
@@ -78,16 +84,16 @@ def serve(watched: Watched, port: int = 0) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             host = (self.headers.get("Host") or "").rpartition(":")[0]
-            version = watched.version
-            if host not in ("127.0.0.1", "localhost") or self.path not in (f"/{secret}/", f"/{secret}/events"):
+            place, _, version = self.path.partition("?")
+            if host not in ("127.0.0.1", "localhost") or place not in (f"/{secret}/", f"/{secret}/events"):
                 self.send_error(404)
-            elif self.path.endswith("/events"):
+            elif place.endswith("/events"):
                 self._send("text/event-stream", "")
-                while not watched.wait(version, _PATIENCE):
+                while not watched.wait(int(version) if version.isdecimal() else watched.version, _PATIENCE):
                     self._say(": still here\n\n")
                 self._say("event: changed\ndata: \n\n")
             else:
-                self._send("text/html; charset=utf-8", live(watched.page))
+                self._send("text/html; charset=utf-8", watched.live_page())
 
         def _send(self, kind: str, text: str) -> None:
             self.send_response(200)
