@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shlex
-
-
 import re
+import shlex
 import shutil
 import subprocess
 import sys
