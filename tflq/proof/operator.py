@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tflq.comparison.inspection.difference import difference
-from tflq.engine.interpreter import Plan, Step, make_plan, run
+from tflq.engine.interpreter import Plan, State, Step, make_plan, run
 from tflq.engine.interpreter.chains import compute_with
 from tflq.errors import TflqError, UndefinedResultError, brief
 from tflq.model.ir import CARRIER, Model, view
@@ -37,6 +37,7 @@ class Bound:
     plan: Plan
     tensors: tuple[int, ...]
     held: Mapping[int, Held] = field(default_factory=dict)
+    _state: State = field(default_factory=State)  # of an operator without state: its arrays serve every run
 
     @property
     def step(self) -> Step:
@@ -58,7 +59,7 @@ class Bound:
 
     def run(self, inputs: Mapping[int, Array]) -> dict[int, Array]:
         """Return its outputs, by its own tensor indices."""
-        return run(self.plan, inputs).values
+        return run(self.plan, inputs, self._state).values
 
 
 #: The reason why an operator whose operands change between runs is not decided.
