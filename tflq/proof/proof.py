@@ -135,8 +135,11 @@ def _bound(
     around: Surroundings | None = None,
     held: Mapping[int, Held] | None = None,
 ) -> Bindings:
-    reason = (around or Surroundings(part, profiles)).objection(index)
-    return Bindings([Refusal(p.name, reason) if reason else bind(part, index, p, held) for p in profiles])
+    around = around or Surroundings(part, profiles)
+    reason = around.objection(index)
+    if reason:
+        return Bindings([Refusal(p.name, reason) for p in profiles])
+    return Bindings([bind(part, index, p, held, around.fused(index, p)) for p in profiles])
 
 
 def contrast(model: Model, index: int, base: Profile, others: Sequence[Profile]) -> tuple[Verdict, ...]:

@@ -7,9 +7,10 @@ compute its shapes at run time, or write to a tensor whose buffer has data.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tflq.engine.interpreter import make_plan
+from tflq.engine.interpreter.chains import together
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import Model, view
@@ -21,6 +22,7 @@ class Surroundings:
 
     def __init__(self, model: Model, profiles: Sequence[Profile]) -> None:
         self._graph = view(model)
+        self._fused: dict[int, tuple[Profile, Mapping[int, tuple[int, ...]]]] = {}
         self._written = Counter(t for op in self._graph.ops for t in op.writes)
         self._written.update(self._graph.inputs)
         self._written.update(t for t, spec in enumerate(self._graph.tensors) if spec.is_variable)
@@ -33,6 +35,12 @@ class Surroundings:
         if any(self._graph.data(t) is not None for t in read if self._graph.maker(t) is not None):
             return "an operator writes to its constants"
         return UNKNOWN_SHAPES if read - self._declared - {*self._graph.inputs} else ""
+
+    def fused(self, index: int, profile: Profile) -> tuple[int, ...]:
+        """Return the operators with which a profile computes one in one go, with other bits than alone."""
+        if id(profile) not in self._fused:
+            self._fused[id(profile)] = profile, together(self._graph, profile)
+        return self._fused[id(profile)][1].get(index, ())
 
     def is_made_once(self, tensor: int) -> bool:
         """Return whether one operator makes a tensor that is no input and no variable."""

@@ -115,7 +115,7 @@ def strings_from(data: Array) -> Array:
     count = int(header[0]) if len(header) else 0
     if count < 0 or len(header) < count + 2:
         raise ModelError("string buffer is too small", expected=f"{count} strings", got=f"{len(raw)} bytes")
-    offsets = header[1 : count + 2]
+    offsets = header[1 : count + 2].astype(np.int64)
     if np.any(np.diff(offsets) < 0) or offsets[0] < 0 or offsets[-1] > len(raw):
         raise ModelError("string offsets out of range", got=offsets.tolist())
     values = np.empty(count, object)
