@@ -104,8 +104,7 @@ def search_answer(
     if inputs is None:
         begin = [_draw(graph, random, k) for k in range(_DRAWN)]
     else:
-        samples = make_inputs(target, inputs, 1, seed).samples
-        begin = [dict(zip(graph.inputs, sample, strict=True)) for sample in samples]
+        begin = [dict(zip(graph.inputs, one, strict=True)) for one in make_inputs(target, inputs, 1, seed).samples]
     for candidate in _candidates(begin, kept, random):
         if tried == tries:
             break
@@ -149,9 +148,8 @@ def _mutate(value: Array, random: np.random.Generator) -> Array:
     if value.dtype.kind == "f":
         flat[at] += random.normal(0, float(np.abs(flat).max(initial=0)) * 0.2 + 1e-3, count).astype(value.dtype)
     elif value.dtype.kind in "iu":
-        ends = np.iinfo(value.dtype)
-        step = random.integers(-24, 25, count)
-        flat[at] = np.clip(flat[at].astype(np.int64) + step, ends.min, ends.max).astype(value.dtype)
+        ends, moved = np.iinfo(value.dtype), flat[at].astype(np.int64) + random.integers(-24, 25, count)
+        flat[at] = np.clip(moved, ends.min, ends.max).astype(value.dtype)
     return flat.reshape(value.shape)
 
 
@@ -168,13 +166,10 @@ def _draw(graph: GraphView, random: np.random.Generator, turn: int) -> Inputs:
         if turn % 2 and len(spec.shape) == 4:
             for axis in (1, 2):
                 values = np.sort(values, axis)
-        if kind.kind == "f":
-            inputs[tensor] = values.astype(kind)
-        elif kind.kind in "iu":
+        if kind.kind in "iu":
             low, high = _ends(kind, turn)
-            inputs[tensor] = np.floor(low + values * (high - low + 1)).clip(low, high).astype(kind)
-        else:
-            inputs[tensor] = values.astype(kind)
+            values = np.floor(low + values * (high - low + 1)).clip(low, high)
+        inputs[tensor] = values.astype(kind)
     return inputs
 
 

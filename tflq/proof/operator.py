@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,16 +72,12 @@ class Refusal:
     reason: str
 
 
-def bind(
-    model: Model, index: int, profile: Any, held: Mapping[int, Held] | None = None, fused: Sequence[int] = ()
-) -> Bound | Refusal:
+def bind(model: Model, index: int, profile: Any, held: Mapping[int, Held] | None = None) -> Bound | Refusal:
     """Bind operator `index` of the first subgraph under `profile`, or return the reason why it cannot be decided.
 
     A bound operator has all its shapes before it runs, no state, and readable outputs. `held` are the tensors of the
-    model, by index, that cannot hold every value of their type; `fused` the operators that it is computed with.
+    model, by index, that cannot hold every value of their type.
     """
-    if fused:
-        return Refusal(profile.name, f"{profile.name} computes it in one go with operator {fused[-1]}")
     alone, tensors = single_operator(model, index)
     try:
         plan = make_plan(alone, profile)

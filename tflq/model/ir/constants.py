@@ -18,7 +18,7 @@ from tflq.typing import Array
 def stored(model: Model, spec: TensorSpec) -> NDArray[np.uint8] | None:
     """Return the bytes that the file stores for a tensor; None if it stores none, so that the tensor is no constant.
 
-    Buffer 0 is no constant, whatever it holds, and neither is an empty buffer of a tensor with elements.
+    Buffer 0 is no constant, even if it holds bytes, and neither is an empty buffer of a tensor with elements.
     Source: LiteRT 2.3 InterpreterBuilder::ParseTensors; tflite-micro micro_allocator.cc GetFlatbufferTensorBuffer.
     """
     data = model.buffers[spec.buffer].data if 0 < spec.buffer < len(model.buffers) else None
