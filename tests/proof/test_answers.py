@@ -76,3 +76,9 @@ def test_the_command_writes_the_input_and_states_when_there_is_none(tmp_path: Pa
     )
     assert "changes an arg-max; this is no proof" in none.stdout
     assert not (tmp_path / "b.npz").exists()
+
+
+@pytest.mark.parametrize("signature", ["prefill_8", "decode"])
+def test_inputs_that_are_indices_are_searched(signature: str) -> None:
+    model = MODELS / "tiny_decoder_int8.tflite"
+    assert search_answer(model, ("litert-ref", "litert-opt"), tries=4, signature=signature).tried == 4

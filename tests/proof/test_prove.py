@@ -19,7 +19,7 @@ from support.single_op import T, build
 from tflq.engine.profiles import by_name
 from tflq.face.cli.main import cli
 from tflq.model.ir.schema import data_text
-from tflq.proof import Verdict, Word, prove
+from tflq.proof import Verdict, Word, prove, surroundings
 from tflq.proof.operator import Bound, bind, compare
 from tflq.proof.proof import pairs
 from tflq.proof.trials import trials
@@ -170,3 +170,11 @@ def test_what_one_runtime_refuses_is_never_equal() -> None:
     beyond = build("RELU", [T("int8", (2, 3), 0.5, 0, axis=3)], [T("int8", (2, 3), 0.5, 0)], version=2)
     (second,) = pairs(tflq.load(beyond), 0, [by_name("litert-ref"), by_name("litert-opt")])
     assert second.word == Word.UNDECIDED
+
+
+def test_fusions_are_found_once_for_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    monkeypatch.setattr(surroundings, "together", lambda graph, profile: found.append(profile.name) or {})
+    profiles = ["litert-ref", "litert-xnnpack"]
+    tflq.prove(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite", profiles)
+    assert found == profiles

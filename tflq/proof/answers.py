@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from tflq.engine.api.files import Source
 from tflq.engine.api.subject import subject
 from tflq.engine.interpreter import Plan, make_plan, run
 from tflq.engine.profiles import Profile, by_name
-from tflq.errors import InputError
+from tflq.errors import InputError, TflqError
 from tflq.model.ir import CARRIER, GraphView, Model, TensorType, only_signed, view
 from tflq.progress import Progress, silent
 from tflq.typing import Array
@@ -24,6 +25,8 @@ from tflq.typing import Array
 Inputs = dict[int, Array]
 #: Inputs that are drawn, and those of them that are changed on.
 _DRAWN, _KEPT = 64, 8
+#: Number of limits of drawn indices, each twice the one before.
+_DOUBLINGS = 8
 #: The largest share of an input's elements that one step changes.
 _SHARE = 0.25
 
@@ -97,23 +100,29 @@ def search_answer(
     names = {t: graph.tensors[t].name or f"t{t}" for t in (*graph.inputs, *graph.outputs)}
     random, tried = np.random.default_rng(seed), 0
     kept: list[tuple[float, Inputs]] = []
+    refusal: TflqError | None = None
     if inputs is None:
         begin = [_draw(graph, random, k) for k in range(_DRAWN)]
     else:
-        samples = make_inputs(target, inputs, 1, seed).samples
-        begin = [dict(zip(graph.inputs, sample, strict=True)) for sample in samples]
+        begin = [dict(zip(graph.inputs, one, strict=True)) for one in make_inputs(target, inputs, 1, seed).samples]
     for candidate in _candidates(begin, kept, random):
         if tried == tries:
             break
         tried += 1
         if tried % 100 == 1:
             progress("inputs", tried - 1, tries)
-        margin, found = _compare(graph, plans, candidate)
+        try:
+            margin, found = _compare(graph, plans, candidate)
+        except TflqError as error:
+            refusal = error
+            continue
         if found is not None:
             return AnswerSearch((first.name, second.name), found, tried, names)
         kept.append((margin, candidate))
         kept.sort(key=lambda one: one[0])
         del kept[_KEPT:]
+    if not kept and refusal is not None:
+        raise refusal
     return AnswerSearch((first.name, second.name), None, tried, names)
 
 
@@ -139,14 +148,16 @@ def _mutate(value: Array, random: np.random.Generator) -> Array:
     if value.dtype.kind == "f":
         flat[at] += random.normal(0, float(np.abs(flat).max(initial=0)) * 0.2 + 1e-3, count).astype(value.dtype)
     elif value.dtype.kind in "iu":
-        ends = np.iinfo(value.dtype)
-        step = random.integers(-24, 25, count)
-        flat[at] = np.clip(flat[at].astype(np.int64) + step, ends.min, ends.max).astype(value.dtype)
+        ends, moved = np.iinfo(value.dtype), flat[at].astype(np.int64) + random.integers(-24, 25, count)
+        flat[at] = np.clip(moved, ends.min, ends.max).astype(value.dtype)
     return flat.reshape(value.shape)
 
 
 def _draw(graph: GraphView, random: np.random.Generator, turn: int) -> Inputs:
-    """Return inputs: uniform ones, and smooth ones in every other turn."""
+    """Return inputs: uniform ones, and smooth ones in every other turn.
+
+    Wide integers may be indices: they are drawn from 0 to a limit that changes by the turn, every fourth of any sign.
+    """
     inputs = {}
     for tensor in graph.inputs:
         spec = graph.tensors[tensor]
@@ -155,15 +166,19 @@ def _draw(graph: GraphView, random: np.random.Generator, turn: int) -> Inputs:
         if turn % 2 and len(spec.shape) == 4:
             for axis in (1, 2):
                 values = np.sort(values, axis)
-        if kind.kind == "f":
-            inputs[tensor] = values.astype(kind)
-        elif kind.kind in "iu":
-            ends = np.iinfo(kind.type if kind.itemsize <= 2 else np.int8)  # type: ignore[type-var]
-            codes = np.floor(ends.min + values * (ends.max - ends.min + 1))
-            inputs[tensor] = codes.clip(ends.min, ends.max).astype(kind)
-        else:
-            inputs[tensor] = values.astype(kind)
+        if kind.kind in "iu":
+            low, high = _ends(kind, turn)
+            values = np.floor(low + values * (high - low + 1)).clip(low, high)
+        inputs[tensor] = values.astype(kind)
     return inputs
+
+
+def _ends(kind: np.dtype[Any], turn: int) -> tuple[int, int]:
+    """Return the smallest and the largest integer that are drawn in a turn."""
+    if kind.itemsize <= 2:
+        return int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+    high = (1 << turn % _DOUBLINGS) - 1
+    return (-high if turn % 4 == 3 and kind.kind == "i" else 0), high
 
 
 def _compare(graph: GraphView, plans: tuple[Plan, Plan], inputs: Inputs) -> tuple[float, Changed | None]:

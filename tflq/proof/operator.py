@@ -10,9 +10,8 @@ import numpy as np
 
 from tflq.comparison.inspection.difference import difference
 from tflq.engine.interpreter import Plan, State, Step, make_plan, run
-from tflq.engine.interpreter.chains import compute_with
 from tflq.errors import TflqError, UndefinedResultError, brief
-from tflq.model.ir import CARRIER, Model, view
+from tflq.model.ir import CARRIER, Model
 from tflq.model.surgery.tap import single_operator
 from tflq.proof.verdicts import Witness
 from tflq.typing import Array
@@ -80,9 +79,6 @@ def bind(model: Model, index: int, profile: Any, held: Mapping[int, Held] | None
     A bound operator has all its shapes before it runs, no state, and readable outputs. `held` are the tensors of the
     model, by index, that cannot hold every value of their type.
     """
-    together = compute_with(view(model), index, profile)
-    if together:
-        return Refusal(profile.name, f"{profile.name} computes it in one go with operator {together[-1]}")
     alone, tensors = single_operator(model, index)
     try:
         plan = make_plan(alone, profile)

@@ -129,22 +129,19 @@ def bind_in_model(
 
 
 def _bound(
-    part: Model,
-    index: int,
-    profiles: Sequence[Profile],
-    around: Surroundings | None = None,
-    held: Mapping[int, Held] | None = None,
+    part: Model, index: int, profiles: Sequence[Profile], around: Surroundings, held: Mapping[int, Held]
 ) -> Bindings:
-    reason = (around or Surroundings(part, profiles)).objection(index)
-    return Bindings([Refusal(p.name, reason) if reason else bind(part, index, p, held) for p in profiles])
+    reasons = ((p, around.objection(index, p)) for p in profiles)
+    return Bindings([Refusal(p.name, reason) if reason else bind(part, index, p, held) for p, reason in reasons])
 
 
 def contrast(model: Model, index: int, base: Profile, others: Sequence[Profile]) -> tuple[Verdict, ...]:
     """Decide one operator of the first subgraph under `base` and each of the others."""
-    return _bound(model, index, (base, *others)).against_first()
+    profiles = (base, *others)
+    return _bound(model, index, profiles, Surroundings(model, profiles), {}).against_first()
 
 
 def pairs(model: Model, index: int, profiles: Sequence[Profile]) -> tuple[Verdict, ...]:
     """Decide one operator of the first subgraph under every pair of profiles."""
-    bindings = _bound(model, index, profiles)
+    bindings = _bound(model, index, profiles, Surroundings(model, profiles), {})
     return tuple(bindings.verdict(a, b) for a, b in combinations(range(len(profiles)), 2))

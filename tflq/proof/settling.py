@@ -16,8 +16,7 @@ from tflq.proof.verdicts import Word
 
 def settle(model: Source | Model, effects: Effects) -> Effects:
     """Return the effects without those that change no bit for any input; these profiles are listed as proved."""
-    target = subject(model).model
-    parts = dict(root_subgraphs(target))
+    parts = dict(root_subgraphs(subject(model).model))
     operators = (_settle(parts[one.subgraph], effects.base, one) for one in effects.operators)
     return replace(effects, operators=tuple(operators))
 

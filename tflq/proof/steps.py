@@ -59,8 +59,7 @@ def never_falls(output: Output, low: Ints, high: Ints) -> bool:
     """Return whether codes never fall as the accumulator rises from `low` to `high` (per channel, without the bias)."""
     bias = bias_of(output, len(low))
     ends = low + bias, high + bias
-    is_wide = output.bias.dtype == np.int64
-    if not is_wide and not all(_fits(e) for e in (low, high, *ends)):
+    if output.bias.dtype != np.int64 and not all(_fits(e) for e in (low, high, *ends)):
         return False
     largest = np.maximum(np.abs(ends[0]), np.abs(ends[1]))
     return _rises(output.pipeline.stage, largest, int(output.pipeline.zero_point))
@@ -90,9 +89,8 @@ def _fix(stage: Any, largest: Ints, zero_point: int) -> bool:
     shift = np.broadcast_to(stage.shift.astype(np.int64), largest.shape)
     if np.any(stage.mantissa < 0) or np.any(shift > 30) or np.any(shift < -31):
         return False
-    return bool(np.all(largest.astype(np.float64) * np.exp2(np.maximum(shift, 0)) < _INT32)) and _scale(
-        stage, largest, zero_point
-    )
+    fits = np.all(largest.astype(np.float64) * np.exp2(np.maximum(shift, 0)) < _INT32)
+    return bool(fits) and _scale(stage, largest, zero_point)
 
 
 def _wide(stage: Any, largest: Ints, zero_point: int) -> bool:
@@ -116,10 +114,6 @@ def _below_256(stage: Any, largest: Ints, zero_point: int) -> bool:
     return _saturating(stage, largest, zero_point) and bool(np.all(stage.real < 256))
 
 
-def _inside_int32(stage: Any, largest: Ints, zero_point: int) -> bool:
-    return bool(np.all(largest < _INT32))
-
-
 _RULES: dict[type, Callable[[Any, Ints, int], bool]] = {
     DoubleRounding: _fix,
     HalfUpTwice: _fix,
@@ -131,7 +125,7 @@ _RULES: dict[type, Callable[[Any, Ints, int], bool]] = {
     FloatRoundingWrapped: _wrapped,
     ExactHalfUp: _below_256,
     ShortHalfUp: _below_256,
-    Unscaled: _inside_int32,
+    Unscaled: lambda stage, largest, zero_point: bool(np.all(largest < _INT32)),
 }
 
 

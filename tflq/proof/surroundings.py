@@ -7,9 +7,10 @@ compute its shapes at run time, or write to a tensor whose buffer has data.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tflq.engine.interpreter import make_plan
+from tflq.engine.interpreter.chains import together
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
 from tflq.model.ir import Model, view
@@ -21,27 +22,29 @@ class Surroundings:
 
     def __init__(self, model: Model, profiles: Sequence[Profile]) -> None:
         self._graph = view(model)
+        self._fused: dict[int, tuple[Profile, Mapping[int, tuple[int, ...]]]] = {}
         self._written = Counter(t for op in self._graph.ops for t in op.writes)
         self._written.update(self._graph.inputs)
         self._written.update(t for t, spec in enumerate(self._graph.tensors) if spec.is_variable)
         bound = (_declared(model, profile) for profile in profiles)
-        self._declared = next((tensors for tensors in bound if tensors is not None), self._without_signature())
+        unsigned = {i for i, spec in enumerate(self._graph.tensors) if -1 not in (spec.shape_signature or ())}
+        self._declared = next((tensors for tensors in bound if tensors is not None), unsigned)
 
-    def objection(self, index: int) -> str:
-        """Return the reason why a proof for an operator alone proves nothing in the model; empty if it does."""
+    def objection(self, index: int, profile: Profile) -> str:
+        """Return the reason why an operator alone, under a profile, proves nothing in the model; empty if it does."""
         read = {t for t in self._graph.op(index).inputs if t >= 0}
         if any(self._graph.data(t) is not None for t in read if self._graph.maker(t) is not None):
             return "an operator writes to its constants"
-        return UNKNOWN_SHAPES if read - self._declared - {*self._graph.inputs} else ""
+        if read - self._declared - {*self._graph.inputs}:
+            return UNKNOWN_SHAPES
+        if id(profile) not in self._fused:
+            self._fused[id(profile)] = profile, together(self._graph, profile)
+        others = self._fused[id(profile)][1].get(index)
+        return f"{profile.name} computes it in one go with operator {others[-1]}" if others else ""
 
     def is_made_once(self, tensor: int) -> bool:
         """Return whether one operator makes a tensor that is no input and no variable."""
         return self._written[tensor] == 1
-
-    def _without_signature(self) -> set[int]:
-        """Return the tensors whose shapes the file does not declare as changing."""
-        tensors = self._graph.tensors
-        return {i for i, spec in enumerate(tensors) if -1 not in (spec.shape_signature or ())}
 
 
 def _declared(model: Model, profile: Profile) -> set[int] | None:

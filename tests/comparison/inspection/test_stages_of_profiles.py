@@ -33,6 +33,6 @@ def test_effects_name_stages_not_kernels_for_weights_that_vary() -> None:
     found = profile_effects(MODEL, "litert-ref", ["litert-xnnpack", "litert-opt"])
     convolutions = [one for one in found.operators if one.op == "CONV_2D"]
     assert {(e.profile, e.field, e.here.split()[0]) for one in convolutions for e in one.effects} == {
-        ("litert-xnnpack", "output.pipeline.stage", "FloatRoundingEven"),
+        ("litert-xnnpack", "output.pipeline.stage", "FloatRoundingWrapped"),
         ("litert-opt", "output.pipeline.stage", "HalfUpTwice"),
     }

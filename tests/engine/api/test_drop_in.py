@@ -10,6 +10,7 @@ import pytest
 
 import tflq
 from support import suites
+from tflq.errors import InputError
 
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
 
@@ -257,3 +258,11 @@ def test_litert_enum_is_understood() -> None:
 def test_has_every_public_method_of_litert() -> None:
     names = {n for n in dir(litert.Interpreter) if not n.startswith("_")}
     assert names <= set(dir(tflq.Interpreter))
+
+
+def test_ragged_rows_have_a_typed_error() -> None:
+    runner = tflq.Interpreter(str(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"))
+    signature = runner.get_signature_runner()
+    (name,) = signature.get_input_details()
+    with pytest.raises(InputError, match="rows differ"):
+        signature(**{name: [[1, 2], [3]]})

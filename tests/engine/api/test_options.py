@@ -30,6 +30,7 @@ class Other(Enum):
         ("num_threads", -3),
         ("num_threads", "2"),
         ("num_threads", 1.0),
+        ("num_threads", True),
         ("experimental_op_resolver_type", "BUILTIN_REF"),
         ("experimental_op_resolver_type", 4),
         ("experimental_op_resolver_type", True),

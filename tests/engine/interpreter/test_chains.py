@@ -12,7 +12,7 @@ from support.graphs import Graph, Op, build
 from support.running import assert_same, run
 from support.single_op import T, litert
 from tflq.engine.interpreter import make_plan
-from tflq.engine.interpreter.chains import compute_with, products
+from tflq.engine.interpreter.chains import products, together
 from tflq.engine.profiles import by_name
 from tflq.model.ir import view
 from tflq.proof import Word, prove
@@ -89,7 +89,7 @@ def test_a_chain_multiplies(kind: str, outputs: list[int], seed: int) -> None:
     assert_same(run(model, [x], "litert-xnnpack"), litert(model, [x], "BUILTIN"), "chain")
     graph = view(tflq.load(model))
     assert products(graph, XNNPACK) == ({1} if outputs == [2] else set())
-    assert compute_with(graph, 1, XNNPACK) == ((0,) if outputs == [2] else ())
+    assert together(graph, XNNPACK).get(1, ()) == ((0,) if outputs == [2] else ())
 
 
 def test_an_activation_begins_a_chain_and_another_operand_ends_it() -> None:

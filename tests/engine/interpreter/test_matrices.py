@@ -13,7 +13,7 @@ from support.processors import XNNPACK, has_xnnpack_profile
 from support.running import assert_same, run
 from support.single_op import T, litert
 from tflq.comparison.verification import Verdict, verify
-from tflq.engine.interpreter.chains import compute_with
+from tflq.engine.interpreter.chains import together
 from tflq.engine.interpreter.matrices import matrices_of_codes
 from tflq.engine.profiles import by_name
 from tflq.model.ir import view
@@ -59,7 +59,7 @@ def test_products_are_the_runtimes(form: dict[str, Any], seed: int) -> None:
 def test_where_codes_are_read() -> None:
     own, earlier = by_name("litert-xnnpack"), by_name("litert-2.0-xnnpack")
     assert matrices_of_codes(view(tflq.load(model())), own) == {1: 1}
-    assert compute_with(view(tflq.load(model())), 1, own) == (0,)
+    assert together(view(tflq.load(model())), own)[1] == (0,)
     assert matrices_of_codes(view(tflq.load(model())), earlier) == {}
     for form in ({"zero_point": 3}, {"kind": "uint8"}, {"also": True}):
         assert matrices_of_codes(view(tflq.load(model(**form))), own) == {}  # type: ignore[arg-type]

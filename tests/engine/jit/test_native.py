@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from support.tiles import has_arm_tools
-from tflq.engine.jit import images, native, shipped, targets
+from tflq.engine.jit import images, native, objects, shipped, targets
 from tflq.engine.jit.arguments import UnknownArgument, add_types, pack, results
 from tflq.engine.jit.building import build
 from tflq.engine.jit.compiled import Int, Real, compiled, compiling_is_off, unlock, writes
@@ -21,6 +21,7 @@ from tflq.engine.jit.images import Code, unpacked
 from tflq.engine.jit.machine_calls import MachineCall
 from tflq.engine.jit.machines import NotBuildable
 from tflq.engine.jit.objects import Image, NotLinkable, link
+from tflq.engine.numerics.codes import ZeroPoint
 from tflq.typing import Array
 
 pytestmark = pytest.mark.skipif(compiling_is_off(), reason="there is no machine code where the source runs as Python")
@@ -425,3 +426,31 @@ def test_a_function_that_writes_to_what_it_declares_as_read_is_refused() -> None
 def test_only_parameters_can_be_declared() -> None:
     with pytest.raises(ValueError, match="has no parameter a, y"):
         writes("out", "y", "a")(compiled(_doubled.python))
+
+
+@compiled
+def _counted(x: Array, limit: int) -> None:
+    """Add 1, then refuse. The caller guarantees: `x` has an element."""
+    x[0] += 1
+    if x[0] > limit:
+        raise ValueError("beyond the limit")
+
+
+def test_what_a_failed_call_wrote_is_written_once() -> None:
+    x = np.zeros(1, np.int64)
+    with pytest.raises(ValueError, match="beyond"):
+        _counted(x, 0)
+    assert x.tolist() == [1]
+
+
+def test_a_subclass_of_int_is_passed_as_an_int() -> None:
+    assert add_types((ZeroPoint(3), ZeroPoint(2**63))) == "i8,u8"
+    assert pack((ZeroPoint(3),))[1] == [3]
+    assert pack((ZeroPoint(3),))[0] != pack((ZeroPoint(2**63),))[0]
+
+
+@pytest.mark.parametrize(("distance", "bits"), [(2**31, 32), (-(2**27) - 4, 28), (2**20, 21)])
+def test_distances_beyond_their_field_cannot_be_linked(distance: int, bits: int) -> None:
+    assert objects._fitting(-(1 << bits - 1), bits) == -(1 << bits - 1)
+    with pytest.raises(NotLinkable, match="does not fit"):
+        objects._fitting(distance, bits)

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support import single_op
 from support.single_op import T, build
 from tflq.engine.api.files import load
+from tflq.engine.api.interpreter import Interpreter
 from tflq.engine.interpreter import make_plan
 from tflq.engine.profiles import by_name
 from tflq.errors import TflqError, UndefinedResultError, UnsupportedError
@@ -77,3 +79,12 @@ def test_forms(model: bytes, refusing: str, taking: str, error: int) -> None:
     for name in refusing.split():
         with pytest.raises(expected):
             make_plan(load(model), by_name(name))
+
+
+def test_means_of_earlier_xnnpack_add_the_rounded_part_of_zero_points() -> None:
+    """LiteRT 1.4.0 and 2.0.3: a mean of -62.5 is -62, since 1/7 is rounded first."""
+    operands = [T("int8", (1, 7), 0.5, -125), T("int32", (1,), value=np.array([1], np.int32))]
+    model = build("MEAN", operands, [T("int8", (1,), 1.0, -121)], ("ReducerOptions", {"keep_dims": False}), 2)
+    for name in ("litert-1.4-xnnpack", "litert-2.0-xnnpack"):
+        (code,) = single_op._run(Interpreter(model_content=model, profile=name), [np.full((1, 7), -8, np.int8)])
+        assert code.tolist() == [-62]

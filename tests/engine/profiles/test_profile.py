@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.multiplier import multiply_single_rounding, quantize_multiplier
 from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding
 from tflq.engine.profiles import PROFILES, Profile, by_name
-from tflq.errors import UnknownNameError
+from tflq.errors import FileAccessError, UnknownNameError
 
 REF = PROFILES["litert-ref"]
 
@@ -110,3 +112,15 @@ def test_blocks_and_their_tail(channels: int) -> None:
     expected = np.where(np.arange(channels) < whole, up, away) + 3
     assert got.tolist() == np.clip(expected, -128, 127).tolist()
     assert np.array_equal(stage.real, real)
+
+
+@pytest.mark.parametrize("name", [Path("missing.yaml"), 3, ["litert-ref"], None])
+def test_what_is_no_name_has_a_typed_error(name: Any) -> None:
+    with pytest.raises((UnknownNameError, FileAccessError)):
+        by_name(name)
+
+
+def test_a_file_is_found_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("base: litert-ref\n", encoding="utf-8")
+    assert by_name(path) is by_name(str(path))

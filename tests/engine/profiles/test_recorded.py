@@ -62,6 +62,16 @@ def test_single_operators(profile: str, model: Path, golden: Path, own: Path) ->
         assert_same(run(model.read_bytes(), inputs, profile), outputs, f"{model.stem} under {profile}")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", SHARING)
+def test_models_with_the_outputs_of_the_reference(profile: str) -> None:
+    """All models that `CASES` leaves out, in one test for each profile."""
+    for case in cases(telling=False):
+        if case[0] == profile and case not in TELLING:
+            for inputs, outputs in samples_of(dict(np.load(case[2], allow_pickle=False))):
+                assert_same(run(case[1].read_bytes(), inputs, profile), outputs, f"{case[1].stem} under {profile}")
+
+
 @pytest.mark.parametrize("profile", BY_PROFILE)
 def test_the_reference_fails_where_outputs_differ(profile: str) -> None:
     """What tells profiles apart must tell them apart here."""

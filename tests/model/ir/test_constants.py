@@ -13,9 +13,11 @@ from support.single_op import Array, T
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan
 from tflq.engine.profiles import PROFILES
-from tflq.errors import UnsupportedError
+from tflq.errors import FormatError, ModelError, UnsupportedError
 from tflq.model.flatbuf import write
-from tflq.model.ir import Buffer, Model, view
+from tflq.model.ir import Buffer, Model, Record, view
+from tflq.model.ir.constants import strings_from
+from tflq.model.ir.external import with_external_buffers
 from tflq.model.surgery.cut import extract
 from tflq.quantization.draft import Draft
 from tflq.quantization.weights.rewriting import compact
@@ -70,3 +72,24 @@ def test_litert_refuses_an_empty_buffer_of_its_own_and_tflite_micro_takes_it() -
         make_plan(model, PROFILES["litert-ref"])
     make_plan(model, PROFILES["tflm"])
     make_plan(extract(model, ["0..1"])[0], PROFILES["litert-ref"])
+
+
+def test_offsets_of_strings_that_wrap_are_refused() -> None:
+    """Differences of these offsets wrap int32, so that strings of nearly the whole buffer would repeat."""
+    offsets = [0, 2**31 - 1, -(2**31), -1] * 8 + [0]
+    data = np.array([len(offsets) - 1, *offsets], np.int32).view(np.uint8)
+    with pytest.raises(ModelError, match="offsets out of range"):
+        strings_from(data)
+
+
+@pytest.mark.parametrize(("second", "reason"), [({"group": 2}, "2 groups"), ({"packing": "int4"}, "packed")])
+def test_external_buffers_of_other_files_are_not_read_from_this_one(second: dict[str, Any], reason: str) -> None:
+    record = {"group": 1, "offset": 0, "length": 8, "packing": ""}
+    records = (Record("ExternalBuffer", record | {"id": 1}), Record("ExternalBuffer", record | {"id": 2} | second))
+    model = relus(None, 0)
+    (graph,) = model.subgraphs
+    x, between, y = graph.tensors
+    tensors = (replace(x, external_buffer=1), replace(between, external_buffer=2), y)
+    model = replace(model, subgraphs=(replace(graph, tensors=tensors),), external_buffers=records)
+    with pytest.raises(FormatError, match=reason):
+        with_external_buffers(model, bytes(8))

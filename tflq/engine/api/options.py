@@ -80,7 +80,7 @@ def check_threads(num_threads: object) -> int:
     """Return the number of threads, by default 1; refuse numbers that LiteRT refuses. Results do not depend on it."""
     if num_threads is None:
         return 1
-    if not isinstance(num_threads, int):
+    if not isinstance(num_threads, int) or isinstance(num_threads, bool):
         error = OptionError("has the wrong type", name="num_threads", expected="an int", got=num_threads)
         raise error.opening("type of num_threads should be int")
     if num_threads < 1:

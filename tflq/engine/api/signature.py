@@ -65,7 +65,7 @@ class SignatureRunner:
                 raise error.opening(f"Invalid Input name ({name}) for SignatureDef")
         session = self._session
         for name, value in inputs.items():
-            session.resize(self._inputs[name], np.shape(value), strict=False)
+            session.resize(self._inputs[name], _shape_of(name, value), strict=False)
         session.allocate()
         for name, value in inputs.items():
             session.set(self._inputs[name], value)
@@ -86,3 +86,11 @@ class SignatureRunner:
 def by_name(pairs: tuple[tuple[str, int], ...]) -> dict[str, int]:
     """Return tensor indices by name, in alphabetical order (LiteRT keeps them in a std::map)."""
     return dict(sorted(pairs, key=lambda pair: pair[0].encode(errors="surrogateescape")))
+
+
+def _shape_of(name: str, value: Any) -> tuple[int, ...]:
+    """Return the shape of a value that NumPy converts to an array. Raises InputError if its rows differ in length."""
+    try:
+        return np.shape(value)
+    except ValueError as error:
+        raise InputError("is no array: its rows differ in length", name=name) from error

@@ -51,11 +51,6 @@ def products(graph: GraphView, profile: Profile) -> frozenset[int]:
     return frozenset(_chain(graph, profile))
 
 
-def compute_with(graph: GraphView, index: int, profile: Profile) -> tuple[int, ...]:
-    """Return the operators with which a profile computes operator `index` in one go, with other bits than alone."""
-    return together(graph, profile).get(index, ())
-
-
 def together(graph: GraphView, profile: Profile) -> dict[int, tuple[int, ...]]:
     """Return, by operator, those before it with which a profile computes it in one go, with other bits than alone."""
     if profile.runtime.resolver != XNNPACK:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Iterable, Mapping
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -28,7 +29,7 @@ class Footprint:
             value = waiting.pop()
             if isinstance(value, np.ndarray):
                 value = _owner(value)
-            elif not isinstance(value, (tuple, list, Mapping, FunctionType)) and not _has_fields(value):
+            elif not isinstance(value, (tuple, list, Mapping, FunctionType, partial)) and not _has_fields(value):
                 continue
             if id(value) in self._seen:
                 continue
@@ -54,6 +55,8 @@ def _has_fields(value: Any) -> bool:
 def _parts(value: Any) -> Iterable[Any]:
     if isinstance(value, FunctionType):
         return inspect.getclosurevars(value).nonlocals.values()
+    if isinstance(value, partial):
+        return (value.func, *value.args, *value.keywords.values())
     if isinstance(value, Mapping):
         return value.values()
     if isinstance(value, (tuple, list)):

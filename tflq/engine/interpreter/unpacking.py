@@ -65,9 +65,10 @@ def unwritten_outputs(graph: GraphView, profile: Profile) -> frozenset[int]:
 
     Raises:
         UnsupportedError: One of them is not read, either, so that XNNPACK cannot be set up. Source: LiteRT 1.0 to 2.3.
+            An operator alone is taken as a part of a model that reads it.
     """
     outputs = unpack_tensors(graph, profile) & {*graph.outputs}
-    for tensor in sorted(outputs):
+    for tensor in sorted(outputs) if len(graph.ops) > 1 else ():
         maker = graph.maker(tensor)
         is_half = maker is not None and graph.tensors[maker.inputs[0]].type == TensorType.FLOAT16
         if maker is not None and not graph.readers(tensor) and (is_half or _UNREAD.holds(profile.runtime)):

@@ -45,12 +45,12 @@ def _typed(value: Any, is_read: bool = False) -> str:
         layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
         access = "" if flags.writeable or is_read else "r"
         return f"{value.dtype.str}:{value.ndim}{layout}{access}{'' if flags.aligned else 'u'}"
-    if kind is int:
+    if kind is bool or kind is np.bool_:
+        return "b"
+    if isinstance(value, int):
         return "i8" if _LEAST <= value <= _MOST else "u8"
     if kind is float:
         return "f8"
-    if kind is bool or kind is np.bool_:
-        return "b"
     if isinstance(value, np.generic) and value.dtype.kind in "iuf":
         return value.dtype.str[1:]
     if isinstance(value, tuple):
@@ -85,7 +85,7 @@ def pack(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
             parts.append((kind, inner))
             found += words
         else:
-            parts.append(kind if kind is not int else "u8")
+            parts.append("u8" if isinstance(value, int) and value > _MOST else kind)
             found.append(_word(value))
     return tuple(parts), found
 

@@ -9,7 +9,9 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+import numpy as np
 
 from tflq.engine.jit import shipped
 from tflq.engine.jit.arguments import UnknownArgument, add_types, pack, reads_arrays, results
@@ -67,7 +69,7 @@ class Native:
             return self._by_numba(*args)
         memory = entry.words_of(words)
         if entry.call(memory):
-            return self._by_numba(*args)  # raises what compiled code raised
+            self._fail(*args)
         if not entry.places:
             return None
         # Nothing else refers to these bytes, in which compiled code wrote its result.
@@ -79,7 +81,7 @@ class Native:
         entry, words = self._entry_of(args)
         if entry is None or entry.places:
             return partial(self, *args)
-        return MachineCall(entry, args, words, self._by_numba, whole)
+        return MachineCall(entry, args, words, self._fail, whole)
 
     def _entry_of(self, args: tuple[Any, ...]) -> tuple[Entry | None, list[int]]:
         """Return the machine code for these arguments, made if necessary, and their words; None if only numba can call
@@ -156,6 +158,11 @@ class Native:
             if heard is not None:
                 heard.end()
 
+    def _fail(self, *args: Any) -> NoReturn:
+        """Raise what a call of machine code raised: what it wrote before is not written again."""
+        self._by_numba(*map(_copied, args))
+        raise RuntimeError(f"machine code of {self._name} failed, and its source does not")
+
     def _by_numba(self, *args: Any) -> Any:
         """Call the function as numba does, which raises exceptions of compiled code."""
         if self._numba is None:
@@ -164,3 +171,11 @@ class Native:
 
                 self._numba = numba.njit(error_model="numpy", nogil=self._frees_threads)(self._source.linkable())
         return self._numba(*args)
+
+
+def _copied(value: Any) -> Any:
+    """Return an argument whose arrays are copies."""
+    if isinstance(value, tuple):
+        parts = map(_copied, value)
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value.copy("K") if isinstance(value, np.ndarray) else value

@@ -199,9 +199,16 @@ def _pad(block: bytearray, alignment: int) -> int:
     return len(block)
 
 
+def _fitting(distance: int, bits: int) -> int:
+    """Return a distance that fits a signed field of that many bits; raise NotLinkable if it does not."""
+    if not -(1 << bits - 1) <= distance < 1 << bits - 1:
+        raise NotLinkable(f"a distance of {distance} bytes or pages does not fit {bits} bits")
+    return distance
+
+
 def _stub_x86(here: int, slot: int) -> bytes:
     """Return jmp [rip + distance]."""
-    return (b"\xff\x25" + struct.pack("<i", slot - here - 6)).ljust(16, b"\xcc")
+    return (b"\xff\x25" + struct.pack("<i", _fitting(slot - here - 6, 32))).ljust(16, b"\xcc")
 
 
 def _stub_arm(here: int, slot: int) -> bytes:
@@ -235,7 +242,7 @@ def _apply_x86(layout: _Layout, block: bytearray, at: int, here: int, kind: int,
         return
     else:
         raise NotLinkable(f"relocation {kind} of x86-64")
-    struct.pack_into("<i", block, at, value)
+    struct.pack_into("<i", block, at, _fitting(value, 32))
 
 
 _ABS64_ARM, _PREL64, _PREL32, _ADR_PAGE, _ADD, _JUMP26, _CALL26, _GOT_PAGE, _GOT_LOAD = (
@@ -261,11 +268,11 @@ def _apply_arm(layout: _Layout, block: bytearray, at: int, here: int, kind: int,
         struct.pack_into("<q", block, at, layout.place(symbol) + addend - here)
         return
     if kind == _PREL32:
-        struct.pack_into("<i", block, at, layout.place(symbol) + addend - here)
+        struct.pack_into("<i", block, at, _fitting(layout.place(symbol) + addend - here, 32))
         return
     (word,) = struct.unpack_from("<I", block, at)
     if kind in (_JUMP26, _CALL26):
-        word |= (layout.place(symbol) + addend - here) >> 2 & 0x3FFFFFF
+        word |= _fitting(layout.place(symbol) + addend - here, 28) >> 2 & 0x3FFFFFF
     elif kind in (_GOT_PAGE, _GOT_LOAD):
         is_outside = symbol.section == _UNDEFINED
         place = layout.address_of(symbol) if is_outside else layout.place(symbol)
@@ -289,6 +296,7 @@ def _apply_arm(layout: _Layout, block: bytearray, at: int, here: int, kind: int,
 
 
 def _adrp(word: int, pages: int) -> int:
+    pages = _fitting(pages, 21)
     return word & 0x9F00001F | (pages & 3) << 29 | (pages >> 2 & 0x7FFFF) << 5
 
 

@@ -23,7 +23,7 @@ from tflq.typing import Array
 _INT32 = np.dtype(np.int32)
 _NO_BIAS = np.zeros(1024, np.int32)
 
-#: What the conversion to int32 gives for all that is not above it, and what that wraps to as int8.
+#: The result of the conversion to int32 for values up to it, and the int8 that it wraps to.
 LEAST_INT32, HIGHEST_INT8 = -(2.0**31), 127
 
 #: A right shift by this many bits rounds every product of an int32 and 24 bits to 0.
@@ -175,9 +175,9 @@ class FloatRoundingEven(_Float32Scaled):
 
 
 class FloatRoundingWrapped(FloatRoundingEven):
-    """As FloatRoundingEven, but what lies below int32 becomes its lowest value, which a negative zero point wraps.
+    """FloatRoundingEven, except that values below int32 become its lowest one, which a negative zero point wraps.
 
-    The result is then the highest int8, whatever the activation's limits are. Source: XNNPACK's qs8-qc8w-gemm and
+    The result is then the highest int8, even above the activation's upper limit. Source: XNNPACK's qs8-qc8w-gemm and
     qs8-qc8w-igemm for AVX-512 and AVX-VNNI, qs8-qc4w-gemm for all of x86: cvtps_epi32, then add_epi32.
     """
 

@@ -20,7 +20,6 @@ Ints32 = NDArray[np.int32]
 
 #: How shifts to the left end that leave int32; the first means that there are none.
 NO_SHIFT, WRAPS, SATURATES = 0, 1, 2
-LOWEST_INT32, HIGHEST_INT32 = np.int64(-(2**31)), np.int64(2**31 - 1)
 
 
 @in_pieces(4, accumulator="rc", out="rc", step="bias")
@@ -57,7 +56,7 @@ def double_rounding_rows(
                 if shifts_left == WRAPS:
                     total = wrap_int32(total << left[k])
                 elif shifts_left:
-                    total = clamp(total << left[k], LOWEST_INT32, HIGHEST_INT32)
+                    total = clamp(total << left[k], -(2**31), 2**31 - 1)
                 scaled = round_twice(total * np.int64(mantissa[k]), offset[k], below[k], right[k])
                 codes[k] = clamp(np.int32(wrap_int32(scaled + zero_point)), lowest, highest)
 

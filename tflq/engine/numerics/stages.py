@@ -211,7 +211,7 @@ class DoubleRounding(_FixedPoint):
 
 
 class SaturatedTwice(DoubleRounding):
-    """As DoubleRounding, but shifts to the left saturate. Source: gemmlowp fixedpoint.h ShiftLeft, without vectors."""
+    """DoubleRounding with shifts to the left that saturate. Source: gemmlowp fixedpoint.h ShiftLeft, no vectors."""
 
     __slots__ = ()
     shifting: ClassVar[int] = SATURATES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
@@ -51,7 +52,7 @@ VARIANTS: Mapping[str, Callable[[Profile], Profile]] = {
 }
 
 
-def by_name(profile: str | Profile) -> Profile:
+def by_name(profile: str | os.PathLike[str] | Profile) -> Profile:
     """Return the profile of a name, an alias, a variant such as `NAME+single-rounding`, or a file; a Profile as it is.
 
     Names are accepted in any case.
@@ -63,11 +64,15 @@ def by_name(profile: str | Profile) -> Profile:
     """
     if isinstance(profile, Profile):
         return profile
-    if isinstance(profile, str) and profile.lower().endswith((".yaml", ".yml", ".json")):
+    if isinstance(profile, os.PathLike):
+        profile = os.fspath(profile)
+    if not isinstance(profile, str):
+        raise UnknownNameError("profile", str(profile), tuple(PROFILES))
+    if profile.lower().endswith((".yaml", ".yml", ".json")):
         loaded: Profile = import_whole(f"{__name__}.file").load_profile(profile)
         return loaded
     name = ALIASES.get(profile, profile)
-    if name not in PROFILES and isinstance(name, str):
+    if name not in PROFILES:
         name = ALIASES.get(name.lower(), name.lower())
     return PROFILES[name] if name in PROFILES else _variant(name)
 

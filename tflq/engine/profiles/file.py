@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -21,6 +21,8 @@ from tflq.errors import OptionError, UnknownNameError
 from tflq.model.storage.documents import read_document
 
 SCHEMA = "tflq/profile/1"
+#: Files that are kept as profiles.
+_KEPT = 64
 _KEYS = (
     "schema",
     "base",
@@ -63,7 +65,7 @@ def load_profile(path: str) -> Profile:
     return _load(path, version)
 
 
-@cache
+@lru_cache(maxsize=_KEPT)
 def _load(path: str, _version: object) -> Profile:
     document = read_document(path)
     try:

@@ -18,7 +18,7 @@ from tflq.typing import Array
 def stored(model: Model, spec: TensorSpec) -> NDArray[np.uint8] | None:
     """Return the bytes that the file stores for a tensor; None if it stores none, so that the tensor is no constant.
 
-    Buffer 0 is no constant, whatever it holds, and neither is an empty buffer of a tensor with elements.
+    Buffer 0 is no constant, even if it holds bytes, and neither is an empty buffer of a tensor with elements.
     Source: LiteRT 2.3 InterpreterBuilder::ParseTensors; tflite-micro micro_allocator.cc GetFlatbufferTensorBuffer.
     """
     data = model.buffers[spec.buffer].data if 0 < spec.buffer < len(model.buffers) else None
@@ -115,7 +115,7 @@ def strings_from(data: Array) -> Array:
     count = int(header[0]) if len(header) else 0
     if count < 0 or len(header) < count + 2:
         raise ModelError("string buffer is too small", expected=f"{count} strings", got=f"{len(raw)} bytes")
-    offsets = header[1 : count + 2]
+    offsets = header[1 : count + 2].astype(np.int64)
     if np.any(np.diff(offsets) < 0) or offsets[0] < 0 or offsets[-1] > len(raw):
         raise ModelError("string offsets out of range", got=offsets.tolist())
     values = np.empty(count, object)

@@ -15,10 +15,14 @@ def with_external_buffers(model: Model, data: bytes | memoryview) -> Model:
     """Return the model with its external buffers as buffers of its own, views of `data`.
 
     Raises:
-        FormatError: A tensor names a buffer that the model does not list, or that reaches beyond `data`.
+        FormatError: A tensor names a buffer that the model does not list, or that reaches beyond `data`; or buffers are
+            packed, or belong to several groups, each with data of its own.
     """
     known = {record["id"]: record for record in model.external_buffers or ()}
     used = {tensor.external_buffer for graph in model.subgraphs for tensor in graph.tensors if tensor.external_buffer}
+    groups = {known[number]["group"] for number in used if number in known}
+    if len(groups) > 1:
+        raise FormatError(f"external buffers of {len(groups)} groups, of which one is here", table="ExternalBuffer")
     places = {number: len(model.buffers) + k for k, number in enumerate(sorted(used))}
     added = tuple(_buffer(known, number, memoryview(data)) for number in places)
     graphs = tuple(_attach(graph, places) for graph in model.subgraphs)
@@ -31,6 +35,8 @@ def _buffer(known: Mapping[int, Record], number: int, data: memoryview) -> Buffe
     record = known.get(number)
     if record is None:
         raise FormatError(f"a tensor names external buffer {number}, which the model does not list", table="Tensor")
+    if record["packing"]:
+        raise FormatError(f"external buffer {number} is packed as {record['packing']!r}", table="ExternalBuffer")
     begin, size = record["offset"], record["length"]
     if begin + size > len(data):
         reason = f"external buffer {number} has bytes {begin} to {begin + size} of {len(data)}"

@@ -24,12 +24,6 @@ def test_numbers_beyond_the_type_are_narrowed(narrow: Narrow, expected: list[int
     assert data.codes(np.array([300, 1e12], np.float32)).tolist() == expected
 
 
-@pytest.mark.parametrize(("early", "expected"), [(False, 0), (True, -1)])
-def test_a_zero_point_that_is_added_first_moves_halves_to_the_other_side(early: bool, expected: int) -> None:
-    data = rescaled(Rule(divide=False, narrow=Narrow.CLIP_FLOAT, zero_point_first=early), zero_point=-1)
-    assert data.codes(np.array([0.5], np.float32)).tolist() == [expected]
-
-
 @pytest.mark.parametrize(("divide", "expected"), [(True, 3), (False, 5)])
 def test_means_are_sums_divided_by_their_number(divide: bool, expected: int) -> None:
     data = rescaled(Rule(divide=divide, narrow=Narrow.CLIP_FLOAT))

@@ -14,7 +14,7 @@ from flatbuffers import flexbuffers
 
 from tflq.engine.kernels.kernel import Node
 
-#: What the reader of FlexBuffers raises for bytes that are none.
+#: Errors that the reader of FlexBuffers raises for malformed bytes.
 _MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError, RecursionError, struct.error)
 
 

@@ -93,8 +93,7 @@ nearest_of = reader(Nearest, FIELDS, "a nearest position")
 def positions(place: Position, rounded: Rounding, size: int, count: int) -> Array:
     """Return the input index of each output index, (count,), clamped to the axis."""
     whole, rest, divisor = exact(place, size, count)
-    found: Array = np.clip(whole + rounded(rest, divisor, whole), 0, size - 1)
-    return found
+    return np.asarray(np.clip(whole + rounded(rest, divisor, whole), 0, size - 1))
 
 
 def nearest_by_rule(row: Kernel, point: Nearest) -> Kernel:

@@ -41,7 +41,6 @@ class Rule:
 
     divide: bool  # the mean is rescaled, not the sum
     narrow: Narrow
-    zero_point_first: bool = False  # the zero point is added before rounding
     half_step: bool = False  # the bias contains half a step, although rounding is to the nearest
 
     def prepare(self, node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -76,9 +75,7 @@ class Rescaled:
         """Return the codes of float32 sums or means."""
         scaled = real * self.scale + self.bias
         if self.rule.narrow is Narrow.CLIP_FLOAT:
-            zero_point = np.float32(self.zero_point)
-            early = self.rule.zero_point_first
-            whole = nearest_half_away(scaled + zero_point) if early else nearest_half_away(scaled) + zero_point
+            whole = nearest_half_away(scaled) + np.float32(self.zero_point)
         else:
             whole = self.integers(scaled)
         if self.rule.narrow is not Narrow.WRAP:

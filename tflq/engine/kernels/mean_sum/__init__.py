@@ -81,7 +81,7 @@ FORMULAS = (
         "uint8, int8",
         "xnnpack_delegate.cc VisitMeanNode, VisitReduceNode",
         (when.xnnpack(until="litert-1.0"), "images only: rne(f32(f32(S - N*zi) * f32(k/N))) + zo"),
-        (when.xnnpack("litert-1.4", "litert-2.0"), "away(f32(f32(f32(S/N)*k + f32(-zi*k)) + zo))"),
+        (when.xnnpack("litert-1.4", "litert-2.0"), "one float32 multiplier of S, one addition, away"),
         (when.xnnpack("litert-2.1"), "one float32 multiplier of S, one addition, rne"),
     ),
     *formulas(
@@ -89,7 +89,7 @@ FORMULAS = (
         "uint8, int8",
         "xnnpack_delegate.cc VisitReduceNode",
         (when.xnnpack("litert-1.0", "litert-1.0"), "not XNNPACK's: as with the optimized kernels"),
-        (when.xnnpack("litert-1.4", "litert-2.0"), "away(f32(f32(f32(S)*k) + f32(f32(-zi*k)*N)) + zo), clamped"),
+        (when.xnnpack("litert-1.4", "litert-2.0"), "one float32 multiplier of S, one addition, away"),
         (when.xnnpack("litert-2.1"), "one float32 multiplier of S, one addition, rne"),
     ),
 )

@@ -1,8 +1,8 @@
 """MEAN and SUM of 8-bit codes by XNNPACK. Operands, options and refusals: tflq/engine/kernels/mean_sum/reference.py.
 
 LiteRT 2.3: one float32 multiplier of the raw sum, one float32 addition, one rounding; codes are read as they are
-declared. LiteRT 1.2 to 2.0: the sum or the mean is rescaled in float32 and rounded half away, both zero points added
-first. Up to LiteRT 1.0: MEAN over height and width of images alone, by the global average pooling.
+declared. LiteRT 1.2 to 2.0: the same, but rounded half away. Up to LiteRT 1.0: MEAN over height and width of images
+alone, by the global average pooling.
 Source: LiteRT 2.3 xnnpack_delegate.cc VisitReduceNode; XNNPACK's qs8 and qu8 mean and reductions. LiteRT 1.0 and 1.4
 xnnpack_delegate.cc VisitMeanNode, VisitReduceNode; XNNPACK's global average pooling and reduce, qs8 and qu8.
 """
@@ -11,25 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tflq.engine.kernels.delegation import delegate
 from tflq.engine.kernels.families.reduction import Reduced, reduced_axes, sum_int32
-from tflq.engine.kernels.families.rescaled_reduction import Narrow, Rule
 from tflq.engine.kernels.families.xnnpack_reductions import takes
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
 from tflq.engine.kernels.mean_sum.images import has_image_axes
 from tflq.engine.kernels.mean_sum.reference import mean_rows, sum_rows
 from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.engine.numerics.rounding import nearest_half_away
 from tflq.engine.numerics.stages import type_range
 from tflq.model.ir import CARRIER
 from tflq.typing import Array
 
-_MEAN_OF_CODES = Rule(divide=True, narrow=Narrow.CLIP_FLOAT, zero_point_first=True)
-_SUM_OF_CODES = Rule(divide=False, narrow=Narrow.CLIP_FLOAT, zero_point_first=True)
+Rounded = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,31 +40,33 @@ class OpData:
     scale: np.float32  # LSB of output per LSB of the sum
     offset: np.float32  # both zero points, LSB of output
     dtype: np.dtype[Any]
+    rounded: Rounded
 
 
-def prepare_mean(node: Node, arithmetic: Arithmetic) -> Prepared:
+def prepare_mean(node: Node, arithmetic: Arithmetic, rounded: Rounded = np.rint) -> Prepared:
     """Divide by n as a float32 product with 1 / n."""
     x, y = node.input(0), node.outputs[0]
     reduced = reduced_axes(node)
-    return _prepare_scaled(node, reduced, x.scale / y.scale * (np.float32(1) / np.float32(reduced.count)))
+    scale = x.scale / y.scale * (np.float32(1) / np.float32(reduced.count))
+    return _prepare_scaled(node, reduced, scale, rounded)
 
 
-def prepare_sum(node: Node, arithmetic: Arithmetic) -> Prepared:
+def prepare_sum(node: Node, arithmetic: Arithmetic, rounded: Rounded = np.rint) -> Prepared:
     """Scale by a float32 quotient."""
-    return _prepare_scaled(node, reduced_axes(node), node.input(0).scale / node.outputs[0].scale)
+    return _prepare_scaled(node, reduced_axes(node), node.input(0).scale / node.outputs[0].scale, rounded)
 
 
-def _prepare_scaled(node: Node, reduced: Reduced, scale: np.float32) -> Prepared:
+def _prepare_scaled(node: Node, reduced: Reduced, scale: np.float32, rounded: Rounded) -> Prepared:
     """Prepare for `scale`, LSB of output per LSB of the sum. All real arithmetic is float32, left to right."""
     x, y = node.input(0), node.outputs[0]
     offset = np.float32(y.zero_point) - np.float32(reduced.count * x.zero_point) * scale
-    return Prepared((reduced.shape,), OpData(reduced, scale, offset, CARRIER[x.type]), evaluate)
+    return Prepared((reduced.shape,), OpData(reduced, scale, offset, CARRIER[x.type], rounded), evaluate)
 
 
 def evaluate(data: OpData, x: Array, axes: Array) -> Array:
-    """Rounding: float32, product and sum apart, then half to even. Overflow: the sum wraps int32."""
+    """Rounding: float32, product and sum apart, then to codes. Overflow: the sum wraps int32."""
     real = sum_int32(data.reduced.rows(x)).astype(np.float32) * data.scale + data.offset
-    codes: Array = np.rint(np.clip(real, *type_range(data.dtype))).astype(data.dtype)
+    codes: Array = data.rounded(np.clip(real, *type_range(data.dtype))).astype(data.dtype)
     return codes.reshape(data.reduced.shape)
 
 
@@ -119,8 +121,8 @@ KERNELS = (
     ),
     *valid(
         xnnpack("litert-1.4", "litert-2.0"),
-        *_take(mean_rows(_MEAN_OF_CODES.prepare, "uint8", "int8")),
-        *_take(sum_rows(_SUM_OF_CODES.prepare, "uint8", "int8")),
+        *_take(mean_rows(partial(prepare_mean, rounded=nearest_half_away), "uint8", "int8")),
+        *_take(sum_rows(partial(prepare_sum, rounded=nearest_half_away), "uint8", "int8")),
     ),
     *valid(xnnpack(until="litert-1.0"), *_take(mean_rows(prepare_pool, "uint8", "int8"), takes_image)),
 )
