@@ -40,7 +40,7 @@ def _softmax(real: Array) -> Array:
     return np.asarray(raised / raised.sum(-1, keepdims=True))
 
 
-#: What a program computes from results, by name.
+#: Functions that a program applies to results, by name.
 FURTHER: dict[str, Callable[[Array], Array]] = {
     "softmax applied again by the program": _softmax,
     "logarithm of a softmax applied by the program": lambda r: np.log(_softmax(r)),

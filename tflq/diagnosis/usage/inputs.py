@@ -19,7 +19,7 @@ Samples = Sequence[Array]
 _IMAGENET = ((123.675, 116.28, 103.53), (58.395, 57.12, 57.375))
 _PLAIN: tuple[tuple[Any, Any], ...] = ((0, 1), (0, 255), (127.5, 127.5), (128, 128), (127, 128), (0, 127.5))
 _SCALINGS = (*_PLAIN, _IMAGENET)
-#: What host code computes in place of real / scale + zero point, from the real value, the scale and the zero point.
+#: Formulas of host code in place of real / scale + zero point, from the real value, the scale and the zero point.
 _FORMULAS: dict[str, Callable[[Array, float, int], Array]] = {
     "the zero point was left out": lambda r, s, z: r / s,
     "the zero point was subtracted in place of added": lambda r, s, z: r / s - z,
@@ -31,7 +31,7 @@ _FORMULAS: dict[str, Callable[[Array, float, int], Array]] = {
     "the zero point was subtracted, as if codes were dequantized": lambda r, s, z: s * (r - z),
     "not scaled: the zero point was added to real values": lambda r, s, z: r + z,
 }
-#: The same from codes that are right already.
+#: Formulas of code that takes codes, which are right already, for real values.
 _OF_CODES: dict[str, Callable[[Array, float, int], Array]] = {
     "the zero point was added a second time": lambda c, s, z: c + z,
     "the zero point was subtracted from codes": lambda c, s, z: c - z,
