@@ -12,6 +12,7 @@ from itertools import islice
 
 import numpy as np
 
+from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults.case import Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind, certainty_of
 from tflq.diagnosis.mistakes.channels import CHANNEL_AXIS
@@ -52,8 +53,8 @@ def changed_constant(case: Case) -> Defect | None:
         return None
     for listing in (_bits, _blocks, _values):
         found, tried = _fitting(case, channel, listing(channel))
-        if found:
-            bits = 2 * min(case.differing, 4 * sum(len(np.unique(o)) for o in case.observed)) - math.log2(tried)
+        bits = 2 * min(case.differing, 4 * sum(len(np.unique(o)) for o in case.observed)) - math.log2(max(1, tried))
+        if found and certainty_of(bits) != Certainty.NONE:
             where = f"channel {channel.number}"
             name = f"{found[0]} in the device's memory ({where})"
             if len(found) > 1:
