@@ -24,7 +24,7 @@ from tflq.model.surgery.edit import with_constant, with_option, with_tensor
 from tflq.typing import Array
 
 #: Candidates of one run, and products that a search computes at most.
-_AT_ONCE, _WORK = 1024, 1 << 30
+_AT_ONCE, _WORK = 1024, 1 << 29
 #: Sizes of blocks that are erased, in bytes, and the contents of erased memory.
 _BLOCKS, _ERASED = (1, 2, 4, 8, 16, 32, 64), (0x00, 0xFF)
 _TELL = "compare the model's bytes on the device with the file (a checksum), and write them again"
