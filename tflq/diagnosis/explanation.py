@@ -19,7 +19,7 @@ from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.certainty import Certainty, evidence_of
 from tflq.diagnosis.equality import are_equal
 from tflq.diagnosis.faults.defect import Defect, DefectKind
-from tflq.diagnosis.hypotheses import Hypothesis, Kind, hypotheses, named_mistakes
+from tflq.diagnosis.hypotheses import Hypothesis, Kind, hypotheses, of_orders
 from tflq.diagnosis.localization import operator_alone
 from tflq.diagnosis.mistakes import mistakes
 from tflq.diagnosis.mistakes.device import raising
@@ -52,8 +52,8 @@ def explain_operator(
 
     `others` are further samples: hypotheses that reproduce the first must reproduce them, too. Of the others, only the
     best are computed on them. If a `defect` is known, no hypothesis about arithmetic is tried, with two exceptions. A
-    named mistake that reproduces every bit is likelier than elements in other places, or than a result that only seems
-    not to be computed. If nothing was computed, other profiles are tried: one may have that fault.
+    hypothesis that reproduces every bit is likelier than a changed constant, elements in other places, or a result that
+    only seems not to be computed. If nothing was computed, other profiles are tried: one may have that fault.
     """
     alone, *rest = (operator_alone(model, one, index, profile) for one in (dump, *others))
     bases = [one.run(one.plan(profile)) for one in (alone, *rest)]
@@ -76,7 +76,7 @@ def explain_operator(
     if defect is None:
         return explained(search.groups(), None)
     if not defect.is_told or defect.kind in (DefectKind.ADDRESSING, DefectKind.PRECISION):
-        named = explained(search.fitting_mistakes(only_orders=defect.is_told), None)
+        named = explained(search.singles(only_orders=defect.is_told), None)
         is_flat = len({value for one in (alone, *rest) for got in one.got.values() for value in np.unique(got)}) < 2
         if named.certainty != Certainty.NONE or (named.fitting and defect.certainty == Certainty.NONE and not is_flat):
             return named
@@ -125,9 +125,9 @@ class _Search:
         """Return the groups of profiles that reproduce every bit."""
         return self._exact(hypotheses(self._alone, self._profile, only_profiles=True))
 
-    def fitting_mistakes(self, *, only_orders: bool) -> list[Group]:
-        """Return the groups of single mistakes that reproduce every bit, or of those in orders and axes only."""
-        return self._exact(named_mistakes(self._alone, self._profile, only_orders=only_orders))
+    def singles(self, *, only_orders: bool) -> list[Group]:
+        """Return the groups of single hypotheses that reproduce every bit, or of those in orders and axes only."""
+        return self._exact((of_orders if only_orders else hypotheses)(self._alone, self._profile))
 
     def _exact(self, found: Iterable[Hypothesis]) -> list[Group]:
         first = self._by_result(found)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from tflq.diagnosis.mistakes import Device, mistakes, reorderings
@@ -43,14 +42,15 @@ def hypotheses(alone: Part, profile: Profile, *, only_profiles: bool = False) ->
             yield Hypothesis(kind, other.name, device_of(other))
     if only_profiles:
         return
-    yield from named_mistakes(alone, profile)
-
-
-def named_mistakes(alone: Part, profile: Profile, *, only_orders: bool = False) -> Iterator[Hypothesis]:
-    """Yield every mistake, or only those in orders and axes."""
-    turned = ((change.name, change.device) for change in reorderings(alone, profile))
-    for name, device in turned if only_orders else chain(mistakes(alone, profile), turned):
+    for name, device in mistakes(alone, profile):
         yield Hypothesis(Kind.MISTAKE, name, device)
+    yield from of_orders(alone, profile)
+
+
+def of_orders(alone: Part, profile: Profile) -> Iterator[Hypothesis]:
+    """Yield the mistakes in orders and axes."""
+    for change in reorderings(alone, profile):
+        yield Hypothesis(Kind.MISTAKE, change.name, change.device)
 
 
 def device_of(profile: Profile) -> Device:

@@ -62,7 +62,7 @@ def walk(localizer: Localizer, dumps: Sequence[Dump]) -> BySample:
 
 
 def in_order(model: Model, dumps: tuple[Dump, ...], profile: Profile) -> tuple[Dump, ...]:
-    """Return the samples of a model with state as steps of one run, or as runs that begin anew.
+    """Return the samples of a model with state as steps of one run, or as separate runs.
 
     A recording knows the order of its samples. Else both readings are compared with the profile; fewer elements differ
     in the one that is taken, and a warning names it.

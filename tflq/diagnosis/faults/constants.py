@@ -12,6 +12,7 @@ from itertools import islice
 
 import numpy as np
 
+from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults.case import Case
 from tflq.diagnosis.faults.defect import Defect, DefectKind, certainty_of
 from tflq.diagnosis.mistakes.channels import CHANNEL_AXIS
@@ -23,7 +24,7 @@ from tflq.model.surgery.edit import with_constant, with_option, with_tensor
 from tflq.typing import Array
 
 #: Candidates of one run, and products that a search computes at most.
-_AT_ONCE, _WORK = 1024, 1 << 30
+_AT_ONCE, _WORK = 1024, 1 << 29
 #: Sizes of blocks that are erased, in bytes, and the contents of erased memory.
 _BLOCKS, _ERASED = (1, 2, 4, 8, 16, 32, 64), (0x00, 0xFF)
 _TELL = "compare the model's bytes on the device with the file (a checksum), and write them again"
@@ -52,8 +53,8 @@ def changed_constant(case: Case) -> Defect | None:
         return None
     for listing in (_bits, _blocks, _values):
         found, tried = _fitting(case, channel, listing(channel))
-        if found:
-            bits = 2 * min(case.differing, 4 * sum(len(np.unique(o)) for o in case.observed)) - math.log2(tried)
+        bits = 2 * min(case.differing, 4 * sum(len(np.unique(o)) for o in case.observed)) - math.log2(max(1, tried))
+        if found and certainty_of(bits) != Certainty.NONE:
             where = f"channel {channel.number}"
             name = f"{found[0]} in the device's memory ({where})"
             if len(found) > 1:

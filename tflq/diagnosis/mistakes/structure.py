@@ -319,7 +319,6 @@ def _forms(own: tuple[int, ...], shape: tuple[int, ...]) -> Iterator[tuple[str, 
     """Yield the forms in which an operand of shape `own` may be read for results of a shape."""
     whole = (1,) * (len(shape) - len(own)) + own
     used = [i for i, n in enumerate(whole) if n > 1]
-    tried = {whole}
     for places in permutations(range(len(shape)), len(used)):
         other = [1] * len(shape)
         for at, i in zip(places, used, strict=True):
@@ -330,7 +329,6 @@ def _forms(own: tuple[int, ...], shape: tuple[int, ...]) -> Iterator[tuple[str, 
                 text = f"broadcast along another axis: {places[0]} in place of {used[0]}"
             order = np.argsort(np.argsort(places))
             yield text, partial(_placed, tuple(other), used, tuple(order.tolist()), whole)
-            tried.add(tuple(other))
     yield "repeated by its memory, not by its axes", lambda x: np.resize(x, shape)
     yield "read from its first element only", lambda x: np.full_like(x, x.reshape(-1)[0])
     if whole[-1] == 1 and shape[-1] > 1:

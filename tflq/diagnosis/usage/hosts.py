@@ -40,7 +40,7 @@ def _softmax(real: Array) -> Array:
     return np.asarray(raised / raised.sum(-1, keepdims=True))
 
 
-#: What a program computes from results, by name.
+#: Functions that a program applies to results, by name.
 FURTHER: dict[str, Callable[[Array], Array]] = {
     "softmax applied again by the program": _softmax,
     "logarithm of a softmax applied by the program": lambda r: np.log(_softmax(r)),
@@ -171,14 +171,17 @@ def _further(model: Model, samples: Sequence[Arrays], right: Sequence[Arrays]) -
     fixed = [{**one, **{t: good[t] for t in outputs}} for one, good in zip(samples, right, strict=True)]
     if all(np.ptp(v) == 0 for v, _, _ in pairs) or not all(np.isfinite(v).all() for v, _, _ in pairs):
         return
-    with np.errstate(all="ignore"):
-        for name, function in FURTHER.items():
-            if all(np.allclose(function(real), v, _RELATIVE, _ABSOLUTE) for v, real, _ in pairs):
-                yield name, fixed
     saved, due = (np.concatenate([np.ravel(pair[k]) for pair in pairs]) for k in (0, 1))
     far = max((float(np.abs(v - real).mean() / scale) for v, real, scale in pairs if scale), default=np.inf)
-    if far <= _LSB and not _are_codes(pairs) and np.corrcoef(saved, due)[0, 1] >= _CORRELATED:
-        yield FLOATS, fixed
+    with np.errstate(all="ignore"):
+        names = [
+            name
+            for name, function in FURTHER.items()
+            if all(np.allclose(function(real), v, _RELATIVE, _ABSOLUTE) for v, real, _ in pairs)
+        ]
+        if far <= _LSB and not _are_codes(pairs) and np.corrcoef(saved, due)[0, 1] >= _CORRELATED:
+            names.append(FLOATS)
+    yield from ((name, fixed) for name in names)
 
 
 def _are_codes(pairs: Sequence[tuple[Array, Array, float]]) -> bool:

@@ -19,8 +19,16 @@ Samples = Sequence[Array]
 _IMAGENET = ((123.675, 116.28, 103.53), (58.395, 57.12, 57.375))
 _PLAIN: tuple[tuple[Any, Any], ...] = ((0, 1), (0, 255), (127.5, 127.5), (128, 128), (127, 128), (0, 127.5))
 _SCALINGS = (*_PLAIN, _IMAGENET)
-#: What host code computes in place of real / scale + zero point, from the real value, the scale and the zero point.
-_FORMULAS: dict[str, Callable[[Array, float, int], Array]] = {
+#: From the real value, the scale and the zero point: numbers that are rounded otherwise, or not scaled.
+_ROUNDED: tuple[tuple[str, Callable[[Array, Any, int], Array]], ...] = (
+    ("truncated instead of rounded in host code", lambda r, s, z: np.trunc(r / s) + z),
+    ("truncated instead of rounded in host code", lambda r, s, z: np.trunc(r / s + z)),
+    ("rounded down instead of to the nearest in host code", lambda r, s, z: np.floor(r / s) + z),
+    ("float values fed as codes", lambda r, _s, _z: np.trunc(r)),
+    ("float values fed as codes", lambda r, _s, _z: np.rint(r)),
+)
+#: Formulas of host code in place of real / scale + zero point, from the real value, the scale and the zero point.
+_FORMULAS: dict[str, Callable[[Array, Any, int], Array]] = {
     "the zero point was left out": lambda r, s, z: r / s,
     "the zero point was subtracted in place of added": lambda r, s, z: r / s - z,
     "the zero point was added a second time": lambda r, s, z: r / s + 2 * z,
@@ -31,8 +39,8 @@ _FORMULAS: dict[str, Callable[[Array, float, int], Array]] = {
     "the zero point was subtracted, as if codes were dequantized": lambda r, s, z: s * (r - z),
     "not scaled: the zero point was added to real values": lambda r, s, z: r + z,
 }
-#: The same from codes that are right already.
-_OF_CODES: dict[str, Callable[[Array, float, int], Array]] = {
+#: Formulas of code that takes codes, which are right already, for real values.
+_OF_CODES: dict[str, Callable[[Array, Any, int], Array]] = {
     "the zero point was added a second time": lambda c, s, z: c + z,
     "the zero point was subtracted from codes": lambda c, s, z: c - z,
     "quantized twice": lambda c, s, z: c / s + z,
@@ -41,7 +49,7 @@ _OF_CODES: dict[str, Callable[[Array, float, int], Array]] = {
 #: The rival of results that were saved one sample late, or are always the same.
 STALE = ", or the device kept them (stale)"
 #: The name of inputs that nothing filled.
-_UNFILLED = "the input buffer was never filled, or holds one constant"
+UNFILLED = "the input buffer was never filled, or holds one constant"
 
 
 def mistaken(
@@ -53,8 +61,7 @@ def mistaken(
     """
     if has_scale(spec):
         yield from _of_other_sign(spec, samples, scaling)
-        yield from _round(spec, samples, scaling)
-        yield from _as_codes(spec, samples, scaling)
+        yield from _rounded(spec, samples, scaling)
     for even in (False, True) if has_scale(spec) else (False,):
         for name, moved in _move(samples):
             expected = prepare(spec, moved, scaling, even=even)
@@ -70,31 +77,31 @@ def _by_formulas(
     spec: TensorSpec, samples: Samples, scaling: Scaling | None, other: TensorSpec | None
 ) -> Iterator[tuple[str, list[Array]]]:
     """Yield other formulas of host code, codes that wrap, parameters of the output, and other scalings with them."""
-    scale, zero = scale_of(spec)
+    scale, zero = np.float32(scale_of(spec)[0]), scale_of(spec)[1]
     real = real_values(spec, samples, scaling)
     if real is None:
-        real = [scale * (v.astype(np.float64) - zero) for v in samples]
+        real = [scale * (v.astype(np.float32) - zero) for v in samples]
     parameters = {"": (scale, zero)}
     if other is not None and has_scale(other):
-        taken = scale_of(other)
+        taken = np.float32(scale_of(other)[0]), scale_of(other)[1]
         parameters["the output's scale and zero point were taken"] = taken
         parameters["the output's scale was taken"] = taken[0], zero
         parameters["the output's zero point was taken"] = scale, taken[1]
     for rounding in (_half_away, np.rint, np.trunc):
         for text, (s, z) in parameters.items():
-            numbers = [rounding(v.astype(np.float64) / s) + z for v in real]
+            numbers = [rounding(v.astype(np.float32) / s) + z for v in real]
             if text:
                 yield text, [saturate(spec, v) for v in numbers]
             yield from _wrapping(spec, text, numbers)
-        codes_of = [saturate(spec, rounding(v.astype(np.float64) / scale) + zero) for v in real]
+        codes_of = [saturate(spec, rounding(v.astype(np.float32) / scale) + zero) for v in real]
         both = [(*pair, real) for pair in _FORMULAS.items()] + [(*pair, codes_of) for pair in _OF_CODES.items()]
         for text, formula, source in both:
-            numbers = [rounding(formula(v.astype(np.float64), scale, zero)) for v in source]
+            numbers = [rounding(formula(v.astype(np.float32), scale, zero)) for v in source]
             yield text, [saturate(spec, v) for v in numbers]
             yield from _wrapping(spec, text, numbers)
     for mean, std in _SCALINGS:
         if not isinstance(mean, tuple):
-            scaled = [Scaling.of(mean, std).apply(v).astype(np.float64) for v in samples]
+            scaled = [Scaling.of(mean, std).apply(v).astype(np.float32) for v in samples]
             for text, formula in _FORMULAS.items():
                 numbers = [_half_away(formula(v, scale, zero)) for v in scaled]
                 yield (
@@ -130,7 +137,7 @@ def constants(spec: TensorSpec, expected: Samples) -> Iterator[tuple[str, list[A
         low, high = code_limits(TensorType(spec.type))
         values = {high: "the highest code", low: "the lowest code", scale_of(spec)[1]: "the zero point", **values}
     for value, name in reversed(values.items()):
-        yield f"{_UNFILLED}: its input was {name} in every run", [np.full_like(v, value) for v in expected]
+        yield f"{UNFILLED}: its input was {name} in every run", [np.full_like(v, value) for v in expected]
 
 
 def _unfilled(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
@@ -175,28 +182,12 @@ def _move(samples: Samples) -> Iterator[tuple[str, list[Array]]]:
         yield "off by one sample: the one before was fed", [samples[-1], *samples[:-1]]
 
 
-def _round(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
-    """Yield other roundings of the division by the scale in the host's code."""
+def _rounded(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
+    """Yield other roundings of the division by the scale, and real values that were taken for codes."""
     real = real_values(spec, samples, scaling)
-    if real is None:
-        return
     scale, zero = scale_of(spec)
-    quotients = [v.astype(np.float32) / np.float32(scale) for v in real]
-    yield "truncated instead of rounded in host code", [saturate(spec, np.trunc(q) + zero) for q in quotients]
-    yield "truncated instead of rounded in host code", [saturate(spec, np.trunc(q + zero)) for q in quotients]
-    yield (
-        "rounded down instead of to the nearest in host code",
-        [saturate(spec, np.floor(q) + zero) for q in quotients],
-    )
-
-
-def _as_codes(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
-    """Yield real values or stored numbers that were taken for codes."""
-    real = real_values(spec, samples, scaling)
-    for rounding in (np.trunc, np.rint):
-        if real is None:
-            return
-        yield "float values fed as codes", [saturate(spec, rounding(v)) for v in real]
+    for name, form in _ROUNDED if real is not None else ():
+        yield name, [saturate(spec, form(v.astype(np.float32), np.float32(scale), zero)) for v in real or ()]
 
 
 def _scale(spec: TensorSpec, samples: Samples, *, even: bool) -> Iterator[tuple[str, list[Array]]]:

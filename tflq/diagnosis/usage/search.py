@@ -17,7 +17,7 @@ from tflq.comparison.verification.results import Located, Status, status_of
 from tflq.comparison.verification.scaling import Scaling
 from tflq.diagnosis.localization import localize_samples
 from tflq.diagnosis.usage.hosts import FLOATS, rearranged
-from tflq.diagnosis.usage.inputs import STALE, mistaken, scaling_text
+from tflq.diagnosis.usage.inputs import STALE, UNFILLED, mistaken, scaling_text
 from tflq.diagnosis.usage.values import correct
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
@@ -75,8 +75,12 @@ class Mistake:
 
     @property
     def is_certain(self) -> bool:
-        """True if nothing else explains as much, and a chance hit is unlikely."""
-        return not self.after and not self.also and self.before >= _CERTAIN and self.name != FLOATS
+        """True if nothing else explains as much, and a chance hit is unlikely.
+
+        A float model's results are only near, and an operator without its weights ignores its input, too.
+        """
+        is_doubted = self.name == FLOATS or self.name.startswith(UNFILLED) or self.is_open
+        return not self.after and not self.also and self.before >= _CERTAIN and not is_doubted
 
 
 @dataclass(frozen=True, slots=True)

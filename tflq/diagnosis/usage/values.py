@@ -18,7 +18,7 @@ from tflq.typing import Array
 Arrays = Mapping[int, Array]
 #: Codes, from floats and the scales and zero points of the tensor and of the input.
 Formula = Callable[[Array, float, int, float, int], Array]
-#: What programs compute in place of scale * (code - zero point), undone.
+#: Formulas of programs in place of scale * (code - zero point), undone.
 _FORMULAS: dict[str, Formula] = {
     "dequantized twice": lambda v, s, z, _s, _z: (v / s + z) / s + z,
     "dequantized without the zero point": lambda v, s, z, _s, _z: v / s,
