@@ -36,6 +36,8 @@ from tflq.typing import Array
 DAMAGED = 20.0
 #: One number of a row is named if it is damaged, and this far (dB) below its output.
 _COLUMN = 10.0
+#: Samples from which on it is judged alone.
+_LEAST_SAMPLES = 8
 
 
 @display_by("compare.report:compare_card")
@@ -91,6 +93,7 @@ class Comparison:
             unit
             for unit in self.units
             if unit.column is not None
+            and self.samples >= _LEAST_SAMPLES
             and not unit.fidelity.is_constant
             and unit.fidelity.sqnr < min(DAMAGED, self.outputs[unit.output].sqnr - _COLUMN)
         )
@@ -187,7 +190,9 @@ def compare_models(
     rescaled = {pair: _fidelity(other, pair[1]) for pair in pairs_of_scales}
     inner = (*pairs.values(), *(t for pair in rescaled for t in pair))
     runners = (Runner(reference, (*ours.outputs, *pairs)), Runner(other, (*theirs.outputs, *inner), profile))
-    outputs = tuple(_fidelity(reference, t) for t in ours.outputs)
+    outputs = tuple(
+        _fidelity(reference, *pair) for pair in zip(ours.outputs, map(theirs.tensor, theirs.outputs), strict=True)
+    )
     tensors = {t: _fidelity(reference, t, theirs.tensors[twin]) for t, twin in pairs.items()}
     parts = [part for k, t in enumerate(ours.outputs) for part in parts_of(ours, k, t)]
     units = [unit for k, t in enumerate(ours.outputs) for unit in units_of(ours, k, t)]

@@ -19,7 +19,7 @@ Reals = NDArray[np.float64]
 class Fidelity:
     """Sums over all elements of all samples of one tensor: reference f and other q.
 
-    The signal is what f carries about its mean over samples, element by element: a constant part says nothing about
+    The signal is what f carries about its mean over samples, element by element: a constant part does not depend on
     the input. Elements with a range of codes from `first` to `last` count as cut off beyond it.
     """
 
@@ -74,6 +74,11 @@ class Fidelity:
             now if high > self.high else -1 if high == self.high else self.holders[1],
         )
         self.low, self.high = min(self.low, low), max(self.high, high)
+
+    @property
+    def step(self) -> float:
+        """The distance of two codes; infinite without a range of codes, which reaches half a step beyond either end."""
+        return (self.last - self.first) / 256
 
     @property
     def spread(self) -> float:

@@ -125,9 +125,11 @@ def unit_texts(comparison: Comparison) -> Iterator[str]:
         if sums.is_constant:
             told.append(f"{name} is constant in float ({sums.low:.4g} in every sample): its ratio says nothing")
         elif _is_stuck(unit):
+            step = comparison.outputs[unit.output].step
+            small = f", less than a step of its codes ({step:.3g})" if sums.spread < step < math.inf else ""
             told.append(
                 f"{name} has one code for every sample ({next(iter(unit.values)):.4g}), where float varies by "
-                f"{sums.spread:.3g}, less than a step of its codes: the result does not depend on the input"
+                f"{sums.spread:.3g}{small}: the result does not depend on the input"
             )
         elif unit in comparison.lost_columns:
             told.append(f"{name}: {decibels(sums.sqnr)} about its mean, float varies by {sums.spread:.3g}{_few(unit)}")
@@ -139,7 +141,7 @@ def unit_texts(comparison: Comparison) -> Iterator[str]:
 
 
 def _is_stuck(unit: Part) -> bool:
-    return len(unit.values) == 1 < len(unit.given) and not unit.fidelity.is_constant
+    return len(unit.values) == 1 < min(len(unit.given), unit.fidelity.samples) and not unit.fidelity.is_constant
 
 
 def _few(unit: Part) -> str:
