@@ -23,7 +23,7 @@ from tflq.quantization.judge.spans import Span
 
 def fidelity(index: int, ratio: float) -> Fidelity:
     signal = {math.inf: (1.0, 0.0), -math.inf: (0.0, 1.0)}.get(ratio, (10 ** (ratio / 10), 1.0))
-    return Fidelity(f"t{index}", "CONV_2D", index, 1, *signal)
+    return Fidelity(f"t{index}", "CONV_2D", index, elements=1, power=signal[0], noise=signal[1])
 
 
 def comparison(ratios: Sequence[float] = (), spans: Sequence[Span] = ()) -> Comparison:
