@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,9 +17,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from support import suites
+from tflq.comparison.verification import Report
+from tflq.errors import InputError
+from tflq.face.cli.continuous import Continuous
 from tflq.face.cli.exits import Exit
 from tflq.face.cli.main import VERBS, cli
 from tflq.face.cli.several import each_model
+from tflq.face.cli.verified import verify_several
 from tflq.face.cli.watching import files_of, watch
 from tflq.model.ir.schema import data_text
 
@@ -265,3 +270,16 @@ def test_every_verb_of_several_models_is_in_the_schema() -> None:
     used = {verb for text in calls for verb in re.findall(r'each_model\(\s*"([a-z ]+)"', text)}
     assert used <= set(verbs)
     assert {"bench", "compare", "run"} <= used
+
+
+def test_an_interrupted_verification_is_summarized_without_its_baseline(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def one(model: str) -> Report:
+        raise KeyboardInterrupt if model == "b" else InputError("no such file", name=model)
+
+    path = tmp_path / "baseline.json"
+    kept = Continuous(str(path), None, date(2999, 1, 1), "known")
+    assert verify_several(["a", "b"], one, None, kept, as_json=True) is Exit.INTERRUPTED
+    assert [model["path"] for model in json.loads(capsys.readouterr().out)["models"]] == ["a"]
+    assert not path.exists()

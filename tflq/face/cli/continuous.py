@@ -98,14 +98,14 @@ class Continuous:
         from tflq.model.storage.baseline import Baseline, read_baseline, write_baseline
 
         issues, baseline = list(issues), self.baseline
-        if exit_of_verdict(rest) is Exit.INTERRUPTED:
-            baseline = None  # which would miss all that was not reached
-        if self.accept_until is not None:
+        is_whole = exit_of_verdict(rest) is not Exit.INTERRUPTED
+        if self.accept_until is not None and is_whole:
             if baseline is None or not self.reason:
                 raise OptionError("--accept-until needs --baseline FILE and --reason TEXT")
             keys = {issue.key for issue in issues}
             write_baseline(baseline, keys, self.reason, self.accept_until, compared)
             say_written(baseline, f"baseline, {counted(len(keys), 'finding')} accepted until {self.accept_until}")
+        baseline = baseline if is_whole else None  # which holds all that was not reached
         known = Baseline({}, {}) if baseline is None else read_baseline(baseline, date.today())
         issues += no_longer_compared(known.compared, compared, str(baseline))
         if self.sarif is not None:

@@ -136,7 +136,8 @@ def _lint_several(
         from tflq.face.report.junit import joined
 
         write_junit(junit, joined("lint", suites))
-    judged = kept.judge(code, gravest([Exit.SAME, *failed]), issues, {})
+    rest = code if code is Exit.INTERRUPTED else gravest([Exit.SAME, *failed])
+    judged = kept.judge(code, rest, issues, {})
     judged.say()
     return judged.code
 

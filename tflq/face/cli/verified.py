@@ -20,15 +20,21 @@ if TYPE_CHECKING:
 def verify_several(
     models: Sequence[str], one: Callable[[str], Report], junit: str | None, kept: Continuous, *, as_json: bool
 ) -> Exit:
-    """Verify each model with `one` and print a summary. A model that fails is one row, and no baseline accepts it."""
+    """Verify each model with `one` and print a summary. A model that fails is one row, and no baseline accepts it.
+
+    An interrupt ends the verification, and the models until then are summarized.
+    """
     from tflq.face.report.issues import compare_of_report, issues_of_failure, issues_of_report
     from tflq.face.report.verbs.verify.summary import Outcome, summary_document, summary_report
 
-    outcomes = []
+    outcomes, ended = [], list[Exit]()
     for model in models:
         try:
             report = one(model)
             outcomes.append(Outcome(model, report, None, exit_of_verdict(report.verdict)))
+        except KeyboardInterrupt:
+            ended = [Exit.INTERRUPTED]
+            break
         except Exception as error:
             outcomes.append(Outcome(model, None, error, exit_of(error)))
     reports = [outcome.report for outcome in outcomes if outcome.report is not None]
@@ -36,8 +42,10 @@ def verify_several(
     compared: Counter[str] = sum((Counter(compare_of_report(report)) for report in reports), Counter())
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     issues += [issue for o in failed for issue in issues_of_failure("verify", o.path, str(o.error))]
-    rest = gravest([Exit.SAME, *(exit_of_verdict(report.rest) for report in reports), *(Exit(o.code) for o in failed)])
-    judged = kept.judge(gravest(Exit(outcome.code) for outcome in outcomes), rest, issues, compared)
+    rest = gravest(
+        [*ended, Exit.SAME, *(exit_of_verdict(report.rest) for report in reports), *(Exit(o.code) for o in failed)]
+    )
+    judged = kept.judge(gravest([*ended, *(Exit(o.code) for o in outcomes)]), rest, issues, compared)
     new = {issue.key for issue in judged.new}
     outcomes = [_accept(outcome, new) if judged.baseline is not None else outcome for outcome in outcomes]
     if junit is not None:
