@@ -107,7 +107,6 @@ def test_every_verb_takes_the_options_that_the_documents_promise() -> None:
 
 
 def test_every_document_has_a_schema() -> None:
-    """A document that a verb prints names its schema; schemas/ describes it."""
     texts = [path.read_text(encoding="utf-8") for path in (suites.ROOT / "tflq" / "face").rglob("*.py")]
     named = {name for text in texts for name in re.findall(r'"tflq/([a-z0-9-]+)/1"', text)}
     assert {name for name in named if not (suites.ROOT / "schemas" / f"{name}.schema.json").is_file()} == set()
