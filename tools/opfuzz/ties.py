@@ -97,7 +97,9 @@ def binary(op: str) -> Iterator[Case]:
             b = T(kind, second.shape, right * (1.0 if op in ("MUL", "PRELU") else SCALE), zero_in)
             shape = np.broadcast_shapes(first.shape, second.shape)
             y = T("bool", shape) if op in COMPARISONS else T(kind, shape, SCALE, zero_out)
-            given: Options = None if op == "PRELU" else (name, {"pot_scale_int16": False} if op in "ADD SUB" else {})
+            given: Options = (
+                None if op == "PRELU" else (name, {"pot_scale_int16": False} if op in ("ADD", "SUB") else {})
+            )
             if op == "PRELU":
                 b = T(b.type, b.shape, b.scale, b.zero_point, value=second)
             yield Case(op, (a, b), (y,), ((first,) if op == "PRELU" else (first, second),), given)
