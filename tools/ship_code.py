@@ -1,7 +1,7 @@
 """Make the machine code that comes with tflq, for levels of processors.
 
     python tools/ship_code.py                    every level, complete: for wheels
-    python tools/ship_code.py --host --common    the level of this machine, the most common functions only
+    python tools/ship_code.py --host --common    the level of this machine, what the first commands need only
 
 A level is compiled by processes of its own from the models of golden/, see jit/collecting.py. No processor of the
 level is needed, so one machine makes the code for all. How fast it is decides nothing: equal words give equal files.
@@ -29,20 +29,8 @@ sys.path.insert(0, str(ROOT))
 
 #: Seconds that a model may take.
 _LONGEST = 60.0
-#: The most common models. If there are two processes, one takes those of int8 and the other those of uint8.
-FIRST = (
-    *("digits_mobilenet_int8", "conv_u8_0", "conv_i8_0", "conv_u8_2", "fc_i8_0", "fc_u8_1"),
-    *("depthwise_i8_0", "depthwise_u8_0", "softmax_i8_1", "softmax_u8_1", "add_i8_0", "add_u8_0"),
-    *("tie_add_i8_0", "tie_add_u8_1", "mul_i8_3", "mul_u8_0", "average_pool_2d_i8_1", "average_pool_2d_u8_1"),
-    *("max_pool_2d_i8_1", "max_pool_2d_u8_0", "logistic_i8_0", "logistic_u8_0", "relu6_i8_0", "relu6_u8_0"),
-    *("quantize_i8_0", "quantize_u8_2", "dequantize_i8_2", "dequantize_u8_0", "concat_i8_0", "concat_u8_0"),
-    *("mean_i8_0", "mean_u8_2", "sub_i8_0", "sub_u8_0", "hard_swish_i8_0", "hard_swish_u8_0", "fc_i8_2", "fc_u8_4"),
-    # Other roundings, which cost a tile each: nothing is compiled from Python for them.
-    *("add_i8_1", "add_i8_2", "add_i8_3", "add_u8_1", "add_u8_2", "add_u8_3", "sub_i8_2", "sub_i8_3", "sub_u8_2"),
-    *("conv_i8_1", "conv_i8_2", "conv_i8_3", "conv_i8_5", "conv_u8_1", "conv_u8_3", "conv_u8_4", "conv_u8_5"),
-    *("depthwise_i8_1", "depthwise_i8_2", "depthwise_i8_5", "depthwise_u8_2", "depthwise_u8_3", "depthwise_u8_4"),
-    *("fc_i8_1", "fc_i8_3", "fc_u8_nobias", "sub_i8_4", "sub_u8_4"),
-)
+#: The model of README's commands, whose functions many networks with 8-bit codes need, too.
+FIRST = "digits_mobilenet_int8"
 #: A pointwise convolution. Of one pixel, as the last layer of many classifiers, it takes another function.
 POINTWISE = "conv_u8_2"
 #: Convolutions and products whose function depends on the number of channels: a tile has 1 to 4 vectors.
@@ -64,14 +52,10 @@ class Piece(NamedTuple):
 
 
 def common() -> Iterator[Piece]:
-    """Yield the pieces that most models with 8-bit codes need."""
+    """Yield the pieces that the first commands need: `verify`, `inspect` and `why` of the model in README."""
     files = {path.stem: path for path in _files()}
     for profile in PROFILES:
-        for name in FIRST:
-            yield _plain(files[name], profile)
-    for profile in PROFILES:
-        for name in CONTRACTIONS:
-            yield Piece(f"{name} of other channels", profile, lambda name=name: [*variants(_single(name))])
+        yield _plain(files[FIRST], profile)
     for name in DIAGNOSED:
         yield Piece(f"{name} explained", "litert-opt", lambda name=name: [files[name]], is_diagnosed=True)
 
@@ -79,9 +63,11 @@ def common() -> Iterator[Piece]:
 def work() -> Iterator[Piece]:
     """Yield all pieces, the common ones first."""
     yield from common()
-    rest = [path for path in _files() if path.stem not in FIRST]
+    rest = [path for path in _files() if path.stem != FIRST]
     rest.sort(key=lambda path: "int8" not in path.name)
     for profile in PROFILES:
+        for name in CONTRACTIONS:
+            yield Piece(f"{name} of other channels", profile, lambda name=name: [*variants(_single(name))])
         for path in rest:
             yield _plain(path, profile)
 
@@ -245,9 +231,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--host", action="store_true", help="only the level of this machine")
     parser.add_argument("--levels", default="", help="only these, separated by commas")
-    parser.add_argument("--common", action="store_true", help="only what most models with 8-bit codes need")
+    parser.add_argument("--common", action="store_true", help="only what the first commands need")
     parser.add_argument("--folder", type=Path, default=ROOT / "tflq/machine_code")
-    parser.add_argument("--jobs", type=int, default=0, help="processes; by default 1 with --common, else one a core")
+    parser.add_argument("--jobs", type=int, default=0, help="processes; by default one a core, 2 at most with --common")
     parser.add_argument("--collect", nargs=5, help=argparse.SUPPRESS)
     words = parser.parse_args()
     if words.collect:
@@ -257,9 +243,7 @@ def main() -> None:
     from tflq.engine.jit.targets import LEVELS, levels
 
     chosen = [level.name for level in (levels()[:1] if words.host else LEVELS)]
-    jobs = words.jobs or (
-        1 if words.common else os.cpu_count() or 1
-    )  # most of the time goes to functions that all need
+    jobs = words.jobs or min(os.cpu_count() or 1, 2 if words.common else 64)
     make(words.levels.split(",") if words.levels else chosen, words.folder, jobs, words.common)
 
 
