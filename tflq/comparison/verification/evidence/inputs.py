@@ -162,6 +162,8 @@ def real_values(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> 
 
 
 def saturate(spec: TensorSpec, values: Array) -> Array:
-    """Return values as codes of the tensor's type, saturated."""
+    """Return values as codes of the tensor's type, saturated; raise an InputError if one is NaN."""
+    if np.isnan(values).any():
+        raise InputError("holds NaN, which has no code", name=spec.name or "input")
     low, high = code_limits(TensorType(spec.type))
     return np.clip(values, low, high).astype(CARRIER[TensorType(spec.type)])
