@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record-passed", metavar="FILE", help="Write the names of the tests that passed.")
     parser.addoption("--without-passed", metavar="FILE", help="Leave out the tests that FILE names.")
     parser.addoption("--costs", metavar="FILE", help="Write the processor time of every test.")
-    parser.addoption("--budget", action="store_true", help="Fail if the tests cost more than tests/budget.json.")
+    parser.addoption("--budget", choices=("check", "write"), help="Compare the cost with tests/budget.json, or set it.")
 
 
 def pytest_report_header() -> str:
@@ -77,8 +77,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_configure(config: pytest.Config) -> None:
     """Measure costs if asked; let Ctrl-C reach the commands that tests start, where shells have it ignored."""
     file, budget = config.getoption("--costs"), config.getoption("--budget")
-    if file is not None or budget:
-        config.pluginmanager.register(Costs(file, config.rootpath / "tests" / "budget.json" if budget else None))
+    if file is not None or budget is not None:
+        config.pluginmanager.register(Costs(file, budget, config.rootpath / "tests" / "budget.json"))
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
