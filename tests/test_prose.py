@@ -47,6 +47,9 @@ PHRASES = {
 }
 FORBIDDEN = re.compile("|".join(rf"(?<![\w`-])(?:{phrase})(?![\w`-])" for phrase in PHRASES), re.IGNORECASE)
 
+#: A line with a comment that may be odd.
+ODD_COMMENT = re.compile(rf"#[#: ]*{OPENINGS.pattern}|{FORBIDDEN.pattern}", re.IGNORECASE)
+
 #: The right uses, as the text has them.
 ALLOWED = (
     "/told.py`",  # a file's name
@@ -60,17 +63,26 @@ ALLOWED = (
 )
 
 
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements below a node, each before those within it, and no expression."""
+    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for node in getattr(tree, name, ()):
+            yield node
+            yield from statements(node)
+
+
 def prose(path: Path) -> Iterator[tuple[int, str, re.Pattern[str]]]:
     """Yield line, text on one line, and forbidden openings, of each docstring and comment."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    openings = {
-        id(node.body[0]): VERBS if any("property" in ast.unparse(d) for d in node.decorator_list) else NOUNS
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-    }
-    for node in ast.walk(tree):
+    text = path.read_text(encoding="utf-8")
+    openings: dict[int, re.Pattern[str]] = {}
+    for node in statements(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            is_property = any("property" in ast.unparse(d) for d in node.decorator_list)
+            openings[id(node.body[0])] = VERBS if is_property else NOUNS
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, " ".join(node.value.value.split()), openings.get(id(node), OPENINGS)
+    if not any(ODD_COMMENT.search(line) for line in re.findall("#.*", text)):
+        return  # tokens would show which of them are comments
     with path.open("rb") as file:
         for token in tokenize.tokenize(file.readline):
             if token.type == tokenize.COMMENT:

@@ -29,6 +29,7 @@ def test_its_links_lead_somewhere() -> None:
             assert (suites.ROOT / target).exists(), target
 
 
+@pytest.mark.slow
 def test_the_picture_shows_what_the_commands_print() -> None:
     tool = suites.ROOT / "tools/make_screen.py"
     assert subprocess.run([sys.executable, str(tool), "--check"], check=False).returncode == 0

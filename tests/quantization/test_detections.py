@@ -240,7 +240,7 @@ def test_a_model_finds_its_own_detections(form: str) -> None:
 
 
 def test_a_lost_part_is_named_and_costs_all_detections(tmp_path: Path) -> None:
-    model, pictures = detector("joint"), samples(24)
+    model, pictures = detector("joint"), samples(12)
     lost = tflq.quantize(model, pictures, tflq.Recipe(float_tail="none")).model
     kept = tflq.quantize(model, pictures, tflq.Recipe()).model
     truth = truth_of(model, pictures)
@@ -253,8 +253,8 @@ def test_a_lost_part_is_named_and_costs_all_detections(tmp_path: Path) -> None:
     assert next(iter(values["lost"].ratios)) == "scores"
     (tmp_path / "float.tflite").write_bytes(write(model))
     np.save(tmp_path / "x.npy", pictures)
-    boxes, classes = np.zeros((24, 40, 4), np.float32), np.zeros((24, 40), np.int64)
-    valid = np.zeros((24, 40), bool)
+    boxes, classes = np.zeros((12, 40, 4), np.float32), np.zeros((12, 40), np.int64)
+    valid = np.zeros((12, 40), bool)
     for k, one in enumerate(truth):
         n = len(one.classes)
         boxes[k, :n], classes[k, :n], valid[k, :n] = one.boxes.T, one.classes, True

@@ -82,6 +82,7 @@ def types(model: Model, op: str) -> set[str]:
     return {TensorType(graph.tensors[o.outputs[0]].type).label for o in graph.ops if o.builtin == op}
 
 
+@pytest.mark.usefixtures("checked")
 @pytest.mark.parametrize(("square", "mode"), [("SQUARED_DIFFERENCE", "int8"), ("POW", "int8"), ("MUL", "int8x4")])
 def test_rows_of_little_variance_get_16_bits(square: str, mode: str) -> None:
     result, narrow = quantized(square, mode=mode), quantized(square, "int8", mode=mode)

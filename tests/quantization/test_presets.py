@@ -30,6 +30,7 @@ def rows(count: int) -> list[np.ndarray]:
         return list((file["images"][:count] / np.float32(16)).astype(np.float32).reshape(count, *shape))
 
 
+@pytest.mark.usefixtures("checked")
 @pytest.mark.parametrize("mode", Mode, ids=lambda mode: mode.value)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_litert_gives_the_same_bits(preset: str, mode: Mode) -> None:

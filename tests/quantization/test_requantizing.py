@@ -38,6 +38,7 @@ def constants(model: Model) -> dict[str, tuple[TensorType | int, bytes, bytes, b
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("checked")
 def test_only_biases_change_and_the_model_comes_nearer_to_the_float_one() -> None:
     integer = tflq.load(GOLDEN / "digits_mobilenet_int8.tflite")
     floats = tflq.load(GOLDEN / "digits_mobilenet_float.tflite")

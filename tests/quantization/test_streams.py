@@ -27,7 +27,7 @@ from tflq.quantization.result import Result
 from tflq.quantization.runner import Runner
 from tflq.quantization.streams import stream_of
 
-STEPS, DENSE = 24, {"fused_activation_function": 0, "keep_num_dims": False}
+STEPS, DENSE = 12, {"fused_activation_function": 0, "keep_num_dims": False}
 PLAIN = {"fused_activation_function": 0}
 RESOLVERS = [
     ("BUILTIN_REF", "litert-ref"),
@@ -158,7 +158,7 @@ def in_litert(model: Model, path: Path, codes: list[np.ndarray], resolver: str) 
 
 @pytest.fixture(scope="module")
 def quantized() -> Result:
-    return tflq.quantize(gated(), walk(60), Recipe())
+    return tflq.quantize(gated(), walk(30), Recipe())
 
 
 @pytest.mark.parametrize(("resolver", "profile"), RESOLVERS)
@@ -166,7 +166,7 @@ def quantized() -> Result:
 def test_litert_gives_the_same_bits_over_steps_in_a_row(
     mode: str, resolver: str, profile: str, quantized: Result, tmp_path: Path
 ) -> None:
-    result = quantized if mode == "int8" else tflq.quantize(gated(), walk(60), Recipe(mode=mode))
+    result = quantized if mode == "int8" else tflq.quantize(gated(), walk(30), Recipe(mode=mode))
     codes = codes_of_steps(result.model, walk(STEPS, seed=9))
     stepper = Stepper(result.model, profile)
     ours = [stepper.run(Step(None, {"0": row})).outputs["0"] for row in codes]
@@ -194,7 +194,7 @@ def test_states_are_integers_with_one_scale(quantized: Result) -> None:
 def test_outputs_stay_near_the_float_model_from_their_own_states(quantized: Result) -> None:
     streamed, check = quantized.report.streamed, quantized.report.check
     assert streamed is not None
-    assert (streamed.steps, streamed.variables) == (60, 2)
+    assert (streamed.steps, streamed.variables) == (30, 2)
     assert streamed.sqnr > 20
     assert check.report is None or check.report.verdict == Verdict.SAME
 
@@ -207,7 +207,7 @@ def test_operators_are_numbered_as_in_the_step(quantized: Result) -> None:
 
 
 def test_first_values_are_kept_as_codes() -> None:
-    low, high = (tflq.quantize(gated(first=v), walk(60), Recipe()).model for v in (-0.7, 0.7))
+    low, high = (tflq.quantize(gated(first=v), walk(30), Recipe()).model for v in (-0.7, 0.7))
     codes = codes_of_steps(low, walk(1))
     (one,), (other,) = ([Stepper(m, "litert-ref").run(Step(None, {"0": codes[0]})).outputs["0"]] for m in (low, high))
     floats = [
@@ -222,7 +222,7 @@ def test_first_values_are_kept_as_codes() -> None:
 
 def test_signatures_and_float_edges_stay() -> None:
     recipe = Recipe(input_type="float32", output_type="float32")
-    result = tflq.quantize(gated("listen"), walk(60), recipe)
+    result = tflq.quantize(gated("listen"), walk(30), recipe)
     (signature,) = result.model.signature_defs or ()
     assert signature.signature_key == "listen"
     assert [name for name, _ in signature.inputs] == ["in0"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from click.testing import Result as Done
 
 import tflq
 from support.detectors import CLASSES, detector, samples
@@ -166,26 +167,35 @@ def test_a_resumed_run_tries_no_tail_again(tmp_path: Path, monkeypatch: pytest.M
 
 def test_the_verb_reports_the_tail_and_its_alternatives(tmp_path: Path) -> None:
     (tmp_path / "float.tflite").write_bytes(write(detector("joint")))
-    np.save(tmp_path / "x.npy", samples())
-    words = [str(tmp_path / "float.tflite"), "--calibration", str(tmp_path / "x.npy"), "--recipe", "fast"]
-    done = CliRunner().invoke(cli, ["quantize", *words, "-o", str(tmp_path / "a.tflite"), "--json"])
+    (tmp_path / "two.yaml").write_text("candidates: [{}, {equalize: 0.5}]")
+    np.save(tmp_path / "x.npy", samples(16))
+    words = [
+        "quantize",
+        tmp_path / "float.tflite",
+        "--calibration",
+        tmp_path / "x.npy",
+        "--recipe",
+        tmp_path / "two.yaml",
+    ]
+
+    def quantize(*more: object) -> Done:
+        return CliRunner().invoke(cli, [*map(str, [*words, "-f", "-o", tmp_path / "made.tflite", *more])])
+
+    done = quantize("--json", "--html", tmp_path / "page.html")
     assert done.exit_code in (0, 5), done.output
     document = json.loads(done.stdout)
     names = [tail["name"] for tail in document["tails"]["tried"]]
     assert NONE in names
     assert document["tails"]["taken"] in names
     assert set(document["ranking"][0]["ratios"]) == {"boxes", "scores"}
-    html = ["--html", str(tmp_path / "page.html")]
-    done = CliRunner().invoke(cli, ["quantize", *words, "-o", str(tmp_path / "b.tflite"), *html])
-    assert "float tail: " in done.output
-    assert "--split-outputs" in done.output
     assert "Treatments of the outputs" in (tmp_path / "page.html").read_text(encoding="utf-8")
-    done = CliRunner().invoke(cli, ["quantize", *words, "-o", str(tmp_path / "c.tflite"), "--float-tail", "none"])
-    assert "float tail: " not in done.output
-    assert "part " in done.output.splitlines()[0]
-    done = CliRunner().invoke(cli, ["quantize", *words, "-o", str(tmp_path / "d.tflite"), "--split-outputs"])
-    assert done.exit_code in (0, 5)
-    assert "Next: tflq verify" in done.output
+    done = quantize()
+    assert "float tail: " in done.stdout
+    assert "--split-outputs" in done.stdout
+    done = quantize("--float-tail", "none")
+    assert "float tail: " not in done.stdout
+    assert "part " in done.stdout.splitlines()[0]
+    assert "Next: tflq verify" in quantize("--split-outputs").stdout
 
 
 def test_a_budget_counts_the_worst_part() -> None:

@@ -36,6 +36,7 @@ def rows(path: Path) -> Any:
         return np.float32(file["x"] / np.float32(255))
 
 
+@pytest.mark.usefixtures("checked")
 @pytest.mark.parametrize("network", NETWORKS)
 def test_one_configuration_keeps_what_the_float_model_can(network: str) -> None:
     data, name, value, loss = NETWORKS[network]

@@ -56,6 +56,9 @@ def exported(type_: str) -> tuple[Model, np.ndarray]:
     return read(write(g.model())), scales
 
 
+pytestmark = pytest.mark.usefixtures("checked")
+
+
 def rows(count: int = 40) -> list[list[np.ndarray]]:
     random = np.random.default_rng(7)
     return [[random.normal(0, 1, (1, 6)).astype(np.float32)] for _ in range(count)]

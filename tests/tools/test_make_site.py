@@ -104,6 +104,7 @@ def test_anchors_that_were_published_stay() -> None:
         assert set(anchors) <= set(ROWS.findall(text)), name
 
 
+@pytest.mark.slow
 def test_the_page_of_faults_is_up_to_date() -> None:
     assert fault_docs.page() == fault_docs.PAGE.read_text(encoding="utf-8")
 

@@ -25,6 +25,7 @@ def record(name: str, *digests: str) -> kept.Record:
     return kept.Record(name, name, "machine", 1.0, 0, {"ADD": digests})
 
 
+@pytest.mark.slow
 def test_the_pages_are_up_to_date() -> None:
     found = kept.records()
     assert scoreboard.page(found) == scoreboard.PAGE.read_text(encoding="utf-8")
@@ -97,7 +98,7 @@ def ran(suite: Path, work: Path) -> dict[str, Any]:
 
 def test_a_record_is_of_a_runs_outputs(tmp_path: Path) -> None:
     suite, work = tmp_path / "suite.npz", tmp_path / "work"
-    make_suite(str(suite), Order(every=300))
+    make_suite(str(suite), Order(every=900))
     document = ran(suite, work)
     document["cases"][0] |= {"result": "ended", "outputs": None}
     kept.write(document, work, "one", "One", "machine", tmp_path / "records")
@@ -120,7 +121,7 @@ def test_a_record_is_of_a_runs_outputs(tmp_path: Path) -> None:
 
 def test_a_run_of_the_rest_makes_an_older_record_whole(tmp_path: Path) -> None:
     suite, rest, folder = tmp_path / "suite.npz", tmp_path / "rest.npz", tmp_path / "records"
-    make_suite(str(suite), Order(every=300))
+    make_suite(str(suite), Order(every=900))
     document = ran(suite, tmp_path / "work")
     kept.write(document, tmp_path / "work", "one", "One", "machine", folder)
     whole = json.loads((folder / "one.json").read_text(encoding="utf-8"))

@@ -154,6 +154,7 @@ def test_a_device_is_asked_for_every_tensor() -> None:
     result = tflq("why", CONV, "--target", "profile:litert-xnnpack", "--json")
     found = json.loads(result.stdout)
     assert (result.exit_code, found["fault"], found["nearest"]) == (1, "runtime", "litert-xnnpack")
+    assert found["certainty"] == "certain"
     assert found["operator"] == {"index": 0, "op": "CONV_2D"}
     assert tflq("why", CONV, "--target", "profile:litert-ref").exit_code == 0
 
@@ -191,14 +192,12 @@ def test_a_device_that_is_not_there_is_one_line() -> None:
 def test_installed_runtimes_are_compared_with_each_other() -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-    result = tflq("why", CONV, "--json")
+    result = tflq("why", ADD, "--json")
     found = json.loads(result.stdout)
     jsonschema.validate(found, json.loads(data_text("why.schema.json")))
     assert (result.exit_code, found["evidence"]) == (1, "runtime:litert-xnnpack")
     groups = [set(group) for group in found["runtimes"]["groups"]]
     assert not any({"litert-ref", "litert-xnnpack"} <= group for group in groups)
-    same = tflq("why", ADD)
-    assert len(same.stdout.splitlines()) <= 15
 
 
 def test_an_operator_that_breaks_a_rule_is_named(tmp_path: Path) -> None:
@@ -227,7 +226,7 @@ def test_an_operator_that_breaks_a_rule_is_named(tmp_path: Path) -> None:
 def test_a_recording_of_an_installed_runtime_names_it() -> None:
     """Its profile has its name, so it is certain, although other runtimes have the same bits."""
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
-    found = json.loads(tflq("why", CONV, "runtime:litert-xnnpack", "--json").stdout)
+    found = json.loads(tflq("why", ADD, "runtime:litert-xnnpack", "--json").stdout)
     assert (found["certainty"], found["answer"]) == ("certain", "the bits of litert-xnnpack")
     assert len(found["fitting"]) > 1
 
@@ -235,8 +234,6 @@ def test_a_recording_of_an_installed_runtime_names_it() -> None:
 def test_the_same_bits_without_their_origin_are_possible_in_other_runtimes(tmp_path: Path) -> None:
     """One operator that float runtimes compute alike: several answers, none of which is likelier."""
     path = tmp_path / "d.npz"
-    golden = json.loads(tflq("why", CONV, "--target", "profile:litert-xnnpack", "--json").stdout)
-    assert golden["certainty"] == "certain"
     model = load(CONV)
     rng = np.random.default_rng(0)
     fed = [rng.integers(-128, 128, view(model).tensors[view(model).inputs[0]].shape).astype(np.int8) for _ in range(4)]
@@ -262,13 +259,13 @@ def test_one_wrong_element_names_nobody(tmp_path: Path) -> None:
 
 def test_markdown_of_a_device_has_commands_that_exist(tmp_path: Path) -> None:
     """A target leaves no file, so nothing is reduced; a runtime is recorded first."""
-    asked = tflq("why", CONV, "--target", "profile:litert-xnnpack", "--paste").stdout
-    assert f"tflq why {Path(CONV).name} --target profile:litert-xnnpack" in asked
+    asked = tflq("why", ADD, "--target", "profile:litert-xnnpack", "--paste").stdout
+    assert f"tflq why {Path(ADD).name} --target profile:litert-xnnpack" in asked
     assert "tflq reduce" not in asked
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
-    recorded = tflq("why", CONV, "runtime:litert-xnnpack", "--paste").stdout
-    assert "tflq record tie_conv_i8_0.tflite --against litert-xnnpack --all-tensors -o" in recorded
-    assert "tflq reduce tie_conv_i8_0.tflite --dump tie_conv_i8_0-litert-xnnpack.npz" in recorded
+    recorded = tflq("why", ADD, "runtime:litert-xnnpack", "--paste").stdout
+    assert "tflq record tie_add_i8_0.tflite --against litert-xnnpack --all-tensors -o" in recorded
+    assert "tflq reduce tie_add_i8_0.tflite --dump tie_add_i8_0-litert-xnnpack.npz" in recorded
 
 
 @pytest.mark.slow
@@ -333,7 +330,7 @@ def test_outputs_alone_are_said_to_hide_the_operator(tmp_path: Path) -> None:
 def test_a_zip_of_files_is_evidence(tmp_path: Path) -> None:
     """An archive without a manifest is not taken for a damaged golden; `verify --golden` reads it the same way."""
     golden = np.load(SAME)
-    np.save(tmp_path / "t2.npy", golden["s0_out0"] + 1)
+    np.save(tmp_path / "t2.npy", golden["s0_out0"])
     for position in (0, 1):
         np.save(tmp_path / f"t{position}.npy", golden[f"s0_in{position}"])
     with zipfile.ZipFile(tmp_path / "d.zip", "w") as archive:
@@ -341,8 +338,7 @@ def test_a_zip_of_files_is_evidence(tmp_path: Path) -> None:
             archive.write(tmp_path / name, name)
     for words in (("why", ADD, tmp_path / "d.zip"), ("explain", ADD, "--dump", tmp_path / "d.zip")):
         result = tflq(*words)
-        assert result.exit_code in (0, 1), result.output
-        assert "manifest" not in result.output
+        assert result.exit_code == 0, result.output
 
 
 def test_an_operator_that_the_profile_refuses_is_named(tmp_path: Path) -> None:

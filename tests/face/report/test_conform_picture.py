@@ -18,7 +18,7 @@ from tflq.verbs.conform import conform
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("suite") / "suite.npz"
-    make_suite(str(path), Order(every=60))
+    make_suite(str(path), Order(every=900))
     return path
 
 

@@ -144,13 +144,14 @@ class _OneByOne:
         self._rows: list[list[Located]] = [[] for _ in view(part.model).ops]
         self._outputs = Outputs(part.model, WholeModel(model, profile, part.root.subgraph), gaps)
         self._count = 0
+        self._plans: dict[int, dict[object, Plan]] = {}
 
     def add(self, observation: Observation, memory: Memory) -> None:
         """Compare the next sample; its variables then are those that were observed."""
         k = self._count
         self._count += 1
         (dump,) = dumps_of(self._part.model, [observation])
-        operators = [row for (row,) in self._localizer.operators([dump], k, [memory])]
+        operators = [row for (row,) in self._localizer.operators([dump], k, [memory], self._plans)]
         for row, located in zip(self._rows, operators, strict=True):
             row.append(located)
         self._outputs.add(observation, dump.tensors, operators, is_fresh=not observation.continues)

@@ -388,8 +388,8 @@ def alone(model: Model, index: int, folded: Iterable[int] = (), joint: Iterable[
 
 
 def _plan(plans: dict[object, Plan], part: Part, profile: Profile) -> Plan:
-    """Return the plan for the inputs' shapes; kept for the next sample of equal shapes."""
-    shapes = tuple(value.shape for value in part.inputs.values())
-    if shapes not in plans:
-        plans[shapes] = part.plan(profile)
-    return plans[shapes]
+    """Return the plan for the cut and its inputs' shapes; kept for the next sample of equal shapes."""
+    key = (part.tensors, *(value.shape for value in part.inputs.values()))
+    if key not in plans:
+        plans[key] = part.plan(profile)
+    return plans[key]
