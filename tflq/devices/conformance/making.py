@@ -76,7 +76,9 @@ class Order:
 
     def _all(self) -> Iterator[tuple[int, Draft, str]]:
         covered: set[tuple[str, ...]] = set()
-        for number, draft in islice(enumerate(_grid(self.seed, _DRAWN.get(self.level, self.level), None)), self.every > 1, None, self.every):
+        for number, draft in islice(
+            enumerate(_grid(self.seed, _DRAWN.get(self.level, self.level), None)), self.every > 1, None, self.every
+        ):
             key = (draft.op, draft.types, *(p for p in draft.aim.split("; ") if p not in _ACTIVATIONS))
             level = "standard" if key in covered else "smoke"
             covered.add(key)
