@@ -20,7 +20,7 @@ from tflq.diagnosis.certainty import Certainty, evidence_of
 from tflq.diagnosis.equality import are_equal
 from tflq.diagnosis.faults.defect import Defect, DefectKind
 from tflq.diagnosis.hypotheses import Hypothesis, Kind, hypotheses, of_orders
-from tflq.diagnosis.localization import operator_alone
+from tflq.diagnosis.localization import operators_alone
 from tflq.diagnosis.mistakes import mistakes
 from tflq.diagnosis.mistakes.device import raising
 from tflq.diagnosis.outcomes import Fault, Results, digest, results, score
@@ -55,7 +55,7 @@ def explain_operator(
     hypothesis that reproduces every bit is likelier than a changed constant, elements in other places, or a result that
     only seems not to be computed. If nothing was computed, other profiles are tried: one may have that fault.
     """
-    alone, *rest = (operator_alone(model, one, index, profile) for one in (dump, *others))
+    alone, *rest = operators_alone(model, (dump, *others), index, profile)
     bases = [one.run(one.plan(profile)) for one in (alone, *rest)]
     matching = sum(score(base, one.got)[0] for base, one in zip(bases, (alone, *rest), strict=True))
     elements = sum(value.size for one in (alone, *rest) for value in one.got.values())

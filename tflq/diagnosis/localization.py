@@ -40,25 +40,30 @@ def locate(model: Model, dump: Dump, profile: Profile, mode: Mode = Mode.ISOLATE
 
 def localize_samples(model: Model, dumps: Sequence[Dump], profile: Profile, mode: Mode = Mode.ISOLATED) -> BySample:
     """Localize every sample of a dump, its differences numbered by their sample."""
-    return walk(_localizer(model, profile, mode), dumps)
+    return tuple(zip(*walk(_localizer(model, profile, mode), dumps), strict=True)) or ((),) * len(dumps)
 
 
-def walk(localizer: Localizer, dumps: Sequence[Dump]) -> BySample:
-    """Compare every operator of every sample. Samples that continue begin with the state that the one before left."""
+def walk(localizer: Localizer, dumps: Sequence[Dump]) -> Iterator[tuple[Located, ...]]:
+    """Yield each operator in order of execution, for every sample.
+
+    Samples that continue begin with the state that the one before left. Then all are compared before the first one is
+    yielded.
+    """
     model = localizer.model
     handled = Handled(model, 0, localizer.profile) if has_variables(model) else None
     if handled is None or not (handled.operators or any(dump.continues for dump in dumps)):
-        return tuple(zip(*localizer.operators(dumps), strict=True)) or ((),) * len(dumps)
-    graph, memory, rows = view(model), Memory(), list[tuple[Located, ...]]()
+        yield from localizer.operators(dumps)
+        return
+    graph, memory, samples = view(model), Memory(), list[tuple[Located, ...]]()
     localizer, kept = replace(localizer, handled=handled), dict[int, dict[object, Plan]]()
     for k, dump in enumerate(dumps):
         memory = memory if dump.continues else Memory()
         began = dict(memory.variables)
         row = [one for (one,) in localizer.operators([dump], k, [memory], kept)]
         held = ({t: began[t] for t in graph.op(one.index).inputs if t in began} for one in row)
-        rows.append(tuple(replace(one, began={**own, **one.began}) for one, own in zip(row, held, strict=True)))
+        samples.append(tuple(replace(one, began={**own, **one.began}) for one, own in zip(row, held, strict=True)))
         memory.variables.update({t: v for t, v in dump.tensors.items() if graph.tensors[t].is_variable})
-    return tuple(rows)
+    yield from zip(*samples, strict=True)
 
 
 def in_order(model: Model, dumps: tuple[Dump, ...], profile: Profile) -> tuple[Dump, ...]:
@@ -138,6 +143,20 @@ def differing_elements(operator: Located) -> int:
 def trust(dump: Dump, operators: Iterable[Located]) -> Dump:
     """Return the dump without tensors that were overwritten or never written."""
     return dump.without(t for o in operators for t in (*o.overwritten, *o.unwritten))
+
+
+def operators_alone(model: Model, dumps: Iterable[Dump], index: int, profile: Profile) -> Iterator[Part]:
+    """Yield `operator_alone` of several samples; those without constants of their own share plans.
+
+    Raises:
+        InputError: An input is neither in the dump nor computable.
+    """
+    first: Part | None = None
+    for dump in dumps:
+        part = operator_alone(model, dump, index, profile)
+        is_whole = len(part.inputs) == len(reads(model, (index,)))
+        first = part if is_whole and first is None else first
+        yield part.like(first) if is_whole and first is not None else part
 
 
 def operator_alone(model: Model, dump: Dump, index: int, profile: Profile) -> Part:

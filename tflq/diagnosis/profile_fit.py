@@ -241,7 +241,8 @@ def fit(
     parts, shared = tuple(alone(model, op.index) for op in graph.ops), Shared(computation)
     profiles = tuple(profile for profile in candidates(first) if not among or profile.name in among)
     walker = Localizer(model, first, parts=parts, shared=shared, reads_constants=False, carries=True)
-    walks = [zip(*walk(replace(walker, profile=profile), believed), strict=True) for profile in profiles]
+    # All profiles take an operator before any takes the next: `shared` holds the results of one operator.
+    walks = [walk(replace(walker, profile=profile), believed) for profile in profiles]
     rows, failures = [], {}
     for index, together in enumerate(zip(*walks, strict=True)):
         located = [merge_samples(samples) for samples in together]

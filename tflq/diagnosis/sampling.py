@@ -16,7 +16,7 @@ from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.findings import Findings
 from tflq.diagnosis.hypotheses import Hypothesis
-from tflq.diagnosis.localization import BySample, differing_elements, localize_samples, operator_alone, trust
+from tflq.diagnosis.localization import BySample, differing_elements, localize_samples, operators_alone, trust
 from tflq.diagnosis.outcomes import results, score
 from tflq.diagnosis.profile_fit import Fit, FitVerdict, exact_operators, fit
 from tflq.engine.api.part import Part
@@ -117,15 +117,12 @@ def _of_all(
         return explanation.causes
     named = profile if findings.profile == profile.name else by_name(findings.profile)
     rows = by_sample if named is profile else localize_samples(model, dumps, named)
-    parts = []
-    for dump, row in ((dumps[k], rows[k]) for k in _rank(rows)[0]):
-        operator = row[explanation.index]
-        if operator.differences:
-            try:
-                held = replace(trust(dump, row), variables=operator.began)
-                parts.append(operator_alone(model, held, explanation.index, named))
-            except TflqError:
-                return None
+    told = [k for k in _rank(rows)[0] if rows[k][explanation.index].differences]
+    held = (replace(trust(dumps[k], rows[k]), variables=rows[k][explanation.index].began) for k in told)
+    try:
+        parts = list(operators_alone(model, held, explanation.index, named))
+    except TflqError:
+        return None
     causes = []
     for cause in explanation.causes:
         members = cause.members

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,11 +103,9 @@ def values_for(weights: Ints, values: Values, runs: Ints | Sequence[tuple[int, i
 
 
 def _search(weights: Ints, values: Values, runs: Ints) -> tuple[Ints, int] | None:
-    steps = [int(w) for w in weights]
+    steps = tuple(weights.tolist())
     low = sum(min(w * values.low, w * values.high) for w in steps)
-    sets = [1]
-    for w in steps:
-        sets.append(_spread(sets[-1], w, values) if w else sets[-1])
+    sets = _sets(steps, values.rising.tobytes())
     hits = _mask(runs, low, sets[-1].bit_length()) & sets[-1]
     if not hits:
         return None
@@ -123,6 +121,15 @@ def _search(weights: Ints, values: Values, runs: Ints) -> tuple[Ints, int] | Non
         at -= int(offsets[number])
         chosen[tap] = values.rising[number]
     return chosen, reached
+
+
+@lru_cache(maxsize=1)  # the arithmetics of several profiles are searched for one operator in turn
+def _sets(weights: tuple[int, ...], rising: bytes) -> list[int]:
+    """Return the set of sums of the first weights, for each number of them from 0 on."""
+    sets, values = [1], Values(np.frombuffer(rising, np.int64))
+    for w in weights:
+        sets.append(_spread(sets[-1], w, values) if w else sets[-1])
+    return sets
 
 
 def _first_in(bits: int, places: Ints) -> int:

@@ -26,7 +26,8 @@ from tflq.model.ir.schema import data_text
 from tflq.model.storage.archive import opened
 
 #: The target before the change, and targets after it.
-BEFORE, AFTER = "litert-ref", ("litert-2.4-ref", "tflm-cmsis-nn-single", "litert-opt", "tf-1.15-ref")
+BEFORE, CHANGED = "litert-ref", "tf-1.15-ref"
+AFTER = ("litert-2.4-ref", CHANGED, *(pytest.param(n, marks=pytest.mark.slow) for n in ("tflm-cmsis-nn-single", "litert-opt")))
 
 
 def tflq(*words: object) -> Result:
@@ -68,15 +69,16 @@ def runs(suite: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
 #: Kernels as a new build may have them: rows of a profile's file, and what is said of the changed cases.
 PLANTED = (
-    (
+    pytest.param(
         {"op": "CONV_2D", "types": "int8 int8 int32 -> int8", "requantizer": {"last": "towards minus infinity"}},
         "minus infinity",
+        marks=pytest.mark.slow,
     ),
     ({"op": "MAX_POOL_2D", "types": "int8 -> int8", "ignores": {"option": "activation"}}, "activation is ignored"),
 )
 
 
-@pytest.mark.parametrize(("row", "said"), PLANTED, ids=[row["op"] for row, _ in PLANTED])
+@pytest.mark.parametrize(("row", "said"), PLANTED)
 def test_the_formula_of_a_changed_kernel_is_named(row: Any, said: str, suite: Path, runs: Runs, tmp_path: Path) -> None:
     path = tmp_path / "after.yaml"
     path.write_text(json.dumps({"schema": "tflq/profile/1", "base": BEFORE, "rows": [row]}), encoding="utf-8")
@@ -176,8 +178,8 @@ def test_cases_are_matched_by_what_they_are(suite: Path, runs: Runs, tmp_path: P
     other = renamed(suite, tmp_path / "other.npz", 1)
     found = package.diff_verdicts(runs[BEFORE], package.conform(other, f"profile:{BEFORE}"))
     assert (found.verdict.value, found.only_before, found.only_after) == ("same", 0, 0)
-    changed = package.diff_verdicts(runs[BEFORE], package.conform(other, "profile:tflm-cmsis-nn-single"))
-    truth = package.diff_verdicts(runs[BEFORE], runs["tflm-cmsis-nn-single"])
+    changed = package.diff_verdicts(runs[BEFORE], package.conform(other, f"profile:{CHANGED}"))
+    truth = package.diff_verdicts(runs[BEFORE], runs[CHANGED])
     assert [(k.op, k.types, len(k.changes)) for k in changed.kernels] == [
         (k.op, k.types, len(k.changes)) for k in truth.kernels
     ]
@@ -202,7 +204,7 @@ def test_an_interrupted_run_is_no_agreement(runs: Runs) -> None:
     first = runs[BEFORE]
     cut = replace(first, cases=first.cases[:-1], left=1)
     assert package.diff_verdicts(first, cut).verdict.value == "incomplete"
-    assert package.diff_verdicts(cut, runs["tflm-cmsis-nn-single"]).verdict.value == "differs"
+    assert package.diff_verdicts(cut, runs[CHANGED]).verdict.value == "differs"
 
 
 @pytest.fixture(scope="module")
@@ -212,13 +214,13 @@ def documents(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
 
     folder = tmp_path_factory.mktemp("documents")
     paths = folder / "before.json", folder / "after.json"
-    for path, name in zip(paths, (BEFORE, "tflm-cmsis-nn-single"), strict=True):
+    for path, name in zip(paths, (BEFORE, CHANGED), strict=True):
         path.write_text(dumps(verdict_document(runs[name])))
     return paths
 
 
 def test_recorded_runs_give_what_live_ones_give(runs: Runs, documents: tuple[Path, Path]) -> None:
-    live = package.diff_verdicts(runs[BEFORE], runs["tflm-cmsis-nn-single"])
+    live = package.diff_verdicts(runs[BEFORE], runs[CHANGED])
     recorded = package.diff_verdicts(*documents)
     facts = ("op", "types", "cases", "options", "before", "after", "kinds")
     assert [[getattr(k, f) for f in facts] for k in recorded.kernels] == [
@@ -233,7 +235,7 @@ def test_the_command_prints_text_a_document_markdown_and_a_page(
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     text = tflq("diff", *documents)
     assert text.exit_code == 1
-    assert text.stdout.startswith("DIFFERS profile:litert-ref and profile:tflm-cmsis-nn-single: ")
+    assert text.stdout.startswith(f"DIFFERS profile:litert-ref and profile:{CHANGED}: ")
     document = json.loads(tflq("diff", *documents, "--json").stdout)
     jsonschema.validate(document, json.loads(data_text("conform-diff.schema.json")), jsonschema.Draft202012Validator)
     marked = tflq("diff", *documents, "--markdown", "--html", tmp_path / "page.html")

@@ -35,7 +35,7 @@ def suite_of(drafts: Iterable[Draft], path: Path, profile: str) -> dict[str, Arr
 @pytest.mark.parametrize("profile", ["litert-ref", "litert-opt", "litert-xnnpack"])
 def test_the_real_runtime_gives_the_expected_bits(profile: str, tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
-    some = FURTHER_DRAFTS[:: 1 if profile == "litert-ref" else 5]
+    some = FURTHER_DRAFTS[:: 5 if profile == "litert-ref" else 15]
     suite_of(some, tmp_path / "suite.npz", profile)
     verdicts = run_suite(str(tmp_path / "suite.npz"), target_of(f"runtime:{profile}"))
     other = [one for one in verdicts.cases if one.result is not Result.PASSES]
@@ -56,6 +56,6 @@ def test_older_cases_keep_their_models_and_inputs() -> None:
     """A record of an older suite is comparable: its cases are those of today."""
     listed = json.loads((suites.ROOT / "golden/conformance/cases/5d13816344a43006.json").read_text())["cases"]
     known = {digest for kinds in listed.values() for words in kinds.values() for digest in words.split()}
-    today = {case.digest[:12] for case in make(Order(level="smoke", shard=(3, 40))).suite.cases if not case.is_refused}
-    assert len(today) > 30
-    assert 0.75 < len(today & known) / len(today) < 0.85  # the others are new operators
+    today = {case.digest[:12] for case in make(Order(level="smoke", shard=(3, 80))).suite.cases if not case.is_refused}
+    assert len(today) > 15
+    assert 0.7 < len(today & known) / len(today) < 0.9  # the others are new operators

@@ -22,7 +22,7 @@ from tflq.model.storage.archive import opened
 from tflq.verbs.conform import make_suite
 
 #: Every n-th case, of all operators and types.
-PART = 17
+PART = 61
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_the_real_runtime_fails_where_its_profile_does(part: Path, runtime: str)
     verdicts = run_suite(str(part), target_of(f"runtime:{runtime}"))
     with opened(str(part)) as archive:
         cases = read_suite(archive).cases
-    assert len(verdicts.cases) == len(cases) > 100
+    assert len(verdicts.cases) == len(cases) > 30
     assert {one.case.id for one in verdicts.failing} == {case.id for case in cases if runtime in case.tells}
     assert {one.result for one in verdicts.cases} <= {Result.PASSES, Result.DIFFERS}
 

@@ -23,7 +23,7 @@ from tflq.model.flatbuf import read
 
 #: A chip whose sums saturate after each tap from a width on that its biases leave, too.
 BESIDE = ("accumulator of 16 bits that saturates by tap",)
-QUICK = ("softmax by a table of 8 bits", "bilinear of 11 bits", "MUL, power of two", "average with taps of code 0")
+QUICK = ("bilinear of 11 bits",)
 
 
 def learned(chip: Chip) -> Findings:

@@ -22,7 +22,7 @@ from tflq.devices.learning.subjects import Subject, subjects
 from tflq.errors import FileAccessError, InputError
 from tflq.face.cli.main import cli
 
-QUICK = Effort(first=10, fresh=8, seed=1)
+QUICK = Effort(first=4, fresh=4, seed=1)
 RELU = Subject("RELU", "int8 -> int8")
 
 
@@ -60,7 +60,7 @@ def without_calls(found: Any) -> Any:
     return document
 
 
-@pytest.mark.parametrize("stop", [1, 2])
+@pytest.mark.parametrize("stop", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_interrupted_run_goes_on(stop: int, tmp_path: Path) -> None:
     whole = Counting()
     at_once = learn(whole, averages(), QUICK)
@@ -75,9 +75,6 @@ def test_an_interrupted_run_goes_on(stop: int, tmp_path: Path) -> None:
     again = min(1, first.half)
     assert len(first.asked) + len(second.asked) == len(whole.asked) + again
     assert found.tally.kept == len(first.asked) - again > 0
-    third = Counting()
-    learn(third, averages(), QUICK, kept=kept(tmp_path / "work", third))
-    assert third.asked == []
 
 
 def test_equal_questions_keep_two_answers(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from tflq.model.storage.archive import Archive
 from tflq.model.storage.arrays import digest
 from tflq.progress import Progress, silent
 from tflq.proof.proof import contrast
+from tflq.proof.verdicts import Word
 from tflq.typing import Array
 
 #: Profiles whose arithmetic a device may have instead: if one gives other bits, a case must reveal it.
@@ -34,6 +35,8 @@ CONTRASTS = ("litert-opt", "litert-xnnpack", "tflite-2.14-ref", "tflm", "litert-
 _REACHED = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"))
 #: Parts of a suite that each process builds; progress is reported after each.
 _TURNS = 16
+#: The level whose drafts a level selects from, if that is another one.
+_DRAWN = {"smoke": "standard"}
 #: Names of fused activations in aims.
 _ACTIVATIONS = frozenset(("no activation", "RELU", "RELU6"))
 
@@ -68,12 +71,14 @@ class Order:
         """
         found = self._all()
         if self.focus is not None:
-            found = ((number, draft, "smoke") for number, draft in enumerate(FOCUSES[self.focus](self.seed)))
+            found = ((number, draft, "smoke") for number, draft in enumerate(_grid(self.seed, self.level, self.focus)))
         yield from islice(found, self.shard[0] - 1, None, self.shard[1])
 
     def _all(self) -> Iterator[tuple[int, Draft, str]]:
         covered: set[tuple[str, ...]] = set()
-        for number, draft in islice(enumerate(drafts(self.seed, self.level)), self.every > 1, None, self.every):
+        for number, draft in islice(
+            enumerate(_grid(self.seed, _DRAWN.get(self.level, self.level), None)), self.every > 1, None, self.every
+        ):
             key = (draft.op, draft.types, *(p for p in draft.aim.split("; ") if p not in _ACTIVATIONS))
             level = "standard" if key in covered else "smoke"
             covered.add(key)
@@ -141,6 +146,12 @@ def _drafts(order: Order) -> tuple[tuple[int, Draft, str], ...]:
     return tuple(order.drafts())
 
 
+@lru_cache(maxsize=2)
+def _grid(seed: int, level: str, focus: str | None) -> tuple[Draft, ...]:
+    """Return all drafts, which every part and shard of a suite selects from."""
+    return tuple(drafts(seed, level) if focus is None else FOCUSES[focus](seed))
+
+
 @dataclass(slots=True, eq=False)
 class _Part:
     """The part of a suite that one process builds."""
@@ -170,19 +181,20 @@ def _case(
     must_refuse = draft.aim.startswith(REFUSED)
     if must_refuse and profile.is_learned:
         return None
-    samples, tells = draft.samples, set[str]()
+    samples, tells, untold = draft.samples, set[str](), others
     expected: tuple[Sample, ...] = ()
     try:
         plan = make_plan(model, profile)
-        samples, reached = _samples(draft, model, profile, others)
-        tells |= reached
+        samples, verdicts = _samples(draft, model, profile, others)
+        tells |= {name for name, word in verdicts.items() if word == Word.DIFFERS}
+        untold = [p for p in others if verdicts.get(p.name, Word.UNDECIDED) == Word.UNDECIDED]
         expected = tuple(_run(plan, sample) for sample in samples)
     except TflqError:
         if not must_refuse:
             return None
     if must_refuse == bool(expected):
         return None
-    tells |= {p.name for p in others if expected and _gives_other(model, p, samples, expected)}
+    tells |= {p.name for p in untold if expected and _gives_other(model, p, samples, expected)}
     stored = [np.frombuffer(file, np.uint8), *(a for rows in (samples, expected) for row in rows for a in row)]
     data |= {digest(a): a for a in stored}
     name = f"{number:05d}-{draft.op.lower()}"
@@ -192,19 +204,18 @@ def _case(
 
 def _samples(
     draft: Draft, model: Model, profile: Profile, others: Sequence[Profile]
-) -> tuple[tuple[Sample, ...], set[str]]:
-    """Return the draft's own samples, and one for each other arithmetic that differs from the profile's."""
+) -> tuple[tuple[Sample, ...], dict[str, Word]]:
+    """Return the draft's own samples with one for each other arithmetic that differs, and what is proved of each."""
     if draft.op not in _REACHED:
-        return draft.samples, set()
+        return draft.samples, {}
     witnesses: dict[bytes, Sample] = {}
-    names = set()
-    for verdict in contrast(model, 0, profile, others):
+    verdicts = contrast(model, 0, profile, others)
+    for verdict in verdicts:
         if verdict.witness is not None:
             inputs = verdict.witness.inputs
             sample = tuple(inputs[t] for t in view(model).inputs)
             witnesses[b"".join(a.tobytes() for a in sample)] = sample
-            names.add(verdict.second)
-    return (*draft.samples, *witnesses.values()), names
+    return (*draft.samples, *witnesses.values()), {verdict.second: verdict.word for verdict in verdicts}
 
 
 def reaching(draft: Draft, profile: str) -> Draft:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tflq.comparison.inspection.difference import unequal
 from tflq.comparison.verification.dump import Dump
-from tflq.diagnosis.localization import operator_alone
+from tflq.diagnosis.localization import operators_alone
 from tflq.engine.api.part import Part
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
@@ -78,8 +78,7 @@ def case_of(model: Model, dumps: Sequence[Dump], index: int, profile: Profile, *
     """Return the first differing result of an operator; None if it cannot be computed, or has another form."""
     parts, expected = [], []
     try:
-        for dump in dumps:
-            part = operator_alone(model, dump, index, profile)
+        for part in operators_alone(model, dumps, index, profile):
             values = part.run(part.plan(profile))
             parts.append(part)
             expected.append(values)

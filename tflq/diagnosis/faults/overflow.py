@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -66,7 +67,7 @@ def _plain(case: Case) -> tuple[int, ...]:
 
 def _leaving(case: Case, wraps: bool) -> int:
     """Return the number of elements that accumulators of 32 bits change."""
-    made = [_limit(case, None, wraps, k) for k in range(len(case.observed))]
+    made = _limit(case, None, wraps)
     return sum(
         int(np.count_nonzero(one != right))
         for one, right in zip(made, case.expected, strict=True)
@@ -75,13 +76,13 @@ def _leaving(case: Case, wraps: bool) -> int:
 
 
 def _fits(case: Case, stage: StageOf | None, wraps: bool) -> bool:
-    made = (_limit(case, stage, wraps, k) for k in range(len(case.observed)))
+    made = _limit(case, stage, wraps)
     return all(one is not None and np.array_equal(one, o) for one, o in zip(made, case.observed, strict=True))
 
 
-def _limit(case: Case, stage: StageOf | None, wraps: bool, sample: int) -> Array | None:
-    """Return the sample's result with limited accumulators and a stage; None if it cannot be computed."""
-    part, profile = case.parts[sample], case.profile
+def _limit(case: Case, stage: StageOf | None, wraps: bool) -> Iterator[Array | None]:
+    """Yield each sample's result with limited accumulators and a stage; None if it cannot be computed."""
+    profile = case.profile
 
     def change(right: StageOf) -> StageOf:
         inner = right if stage is None else stage
@@ -89,6 +90,11 @@ def _limit(case: Case, stage: StageOf | None, wraps: bool, sample: int) -> Array
 
     try:
         wrong = profile.derive(profile.name, arithmetic=profile.arithmetic.each_stage(change))
-        return replace(part, got={}).run(part.plan(wrong)).get(case.tensor)
     except TflqError:
-        return None
+        yield from (None for _ in case.parts)
+        return
+    for part in case.parts:
+        try:
+            yield replace(part, got={}).run(part.plan(wrong)).get(case.tensor)
+        except TflqError:
+            yield None

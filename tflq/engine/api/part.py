@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tflq.engine.interpreter import Plan, State, Trace, make_plan, run
+from tflq.engine.interpreter.limits import current_limits
 from tflq.engine.profiles import Profile
 from tflq.errors import InputError
 from tflq.model.ir import GraphView, Model, OperatorView, view, with_graph
 from tflq.model.surgery.cut import cut
 from tflq.model.surgery.edit import with_constant
 from tflq.typing import Array
+
+#: Number of plans that a part keeps: a few, since each may hold prepared constants of the size of the model's.
+_KEPT = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +24,8 @@ class Part:
 
     `tensors[i]` is the original index of tensor i of `model`. `inputs` have the index in `model`. `got` are the known
     results of a device or a runtime, by the original index. So are `variables`, their initial values if they differ
-    from the model's. If `runs` is a list, it collects plan and inputs of every run.
+    from the model's. If `runs` is a list, it collects plan and inputs of every run. `plans` are the last plans, which
+    parts that differ only in values share.
     """
 
     operators: tuple[int, ...]  # original indices, in order of execution
@@ -30,6 +35,7 @@ class Part:
     got: Mapping[int, Array] = field(default_factory=dict)
     variables: Mapping[int, Array] = field(default_factory=dict)
     runs: list[tuple[Plan, Mapping[int, Array]]] | None = None
+    plans: dict[Hashable, Plan] = field(default_factory=dict, repr=False)
 
     @property
     def index(self) -> int:
@@ -48,8 +54,19 @@ class Part:
 
     def plan(self, profile: Profile, model: Model | None = None) -> Plan:
         """Bind its model, or a changed form of it, under a profile for the shapes of its inputs."""
-        shapes = {tensor: value.shape for tensor, value in self.inputs.items()}
-        return make_plan(model or self.model, profile, input_shapes=shapes, is_part=True)
+        shapes, chosen = {tensor: value.shape for tensor, value in self.inputs.items()}, model or self.model
+        # A kept plan keeps its model and profile alive, so their identities stay valid.
+        key = id(chosen), id(profile), tuple(shapes.items()), current_limits()
+        plan = self.plans.pop(key, None) or make_plan(chosen, profile, input_shapes=shapes, is_part=True)
+        if len(self.plans) == _KEPT:
+            del self.plans[next(iter(self.plans))]
+        self.plans[key] = plan
+        return plan
+
+    def like(self, other: Part) -> Part:
+        """Return the part with the model and the plans of `other`, the same operator cut out for other values."""
+        is_same = self.tensors == other.tensors and self.inputs.keys() == other.inputs.keys()
+        return replace(self, model=other.model, plans=other.plans) if is_same else self
 
     def run(self, plan: Plan) -> dict[int, Array]:
         """Return values of all tensors, including inputs."""

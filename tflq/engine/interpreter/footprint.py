@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import cache, partial
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from tflq.typing import Array
+
+#: Types whose elements, closures or arguments are searched; so are the fields of data classes.
+_CONTAINERS = (tuple, list, dict, Mapping, FunctionType, partial)
 
 
 class Footprint:
@@ -29,7 +31,7 @@ class Footprint:
             value = waiting.pop()
             if isinstance(value, np.ndarray):
                 value = _owner(value)
-            elif not isinstance(value, (tuple, list, Mapping, FunctionType, partial)) and not _has_fields(value):
+            elif not isinstance(value, _CONTAINERS) and _fields(type(value)) is None:
                 continue
             if id(value) in self._seen:
                 continue
@@ -48,17 +50,19 @@ def _owner(array: Array) -> Array:
     return array
 
 
-def _has_fields(value: Any) -> bool:
-    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+@cache
+def _fields(kind: type) -> tuple[str, ...] | None:
+    """Return the names of a data class's fields; None for other types."""
+    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
 
 
 def _parts(value: Any) -> Iterable[Any]:
     if isinstance(value, FunctionType):
-        return inspect.getclosurevars(value).nonlocals.values()
+        return [cell.cell_contents for cell in value.__closure__ or ()]
     if isinstance(value, partial):
         return (value.func, *value.args, *value.keywords.values())
     if isinstance(value, Mapping):
         return value.values()
     if isinstance(value, (tuple, list)):
         return value
-    return [getattr(value, field.name) for field in dataclasses.fields(value)]
+    return [getattr(value, name) for name in _fields(type(value)) or ()]

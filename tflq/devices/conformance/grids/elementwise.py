@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -133,10 +134,14 @@ def _pair(op: str, aim: str, a: T, b: T, y: T, options: Any, version: int) -> Dr
     if a.type == "int16":
         samples = samples_of(np.random.default_rng(0), (a, b))
     else:
-        every = codes(a.type)
-        grid = np.meshgrid(every, every, indexing="ij")
-        samples = ((np.ascontiguousarray(grid[0]), np.ascontiguousarray(grid[1])),)
+        samples = (_every_pair(a.type),)
     return Draft(op, aim, (a, b), (y,), samples, options, version)
+
+
+@cache
+def _every_pair(kind: str) -> Sample:
+    grid = np.meshgrid(codes(kind), codes(kind), indexing="ij")
+    return tuple(map(np.ascontiguousarray, grid))
 
 
 def _broadcast(scales: Scales, op: str, aim: str, a: T, b: T, y: T, options: Any) -> Iterator[Draft]:

@@ -21,6 +21,8 @@ from tflq.devices.conformance.one_operator import T
 
 #: The value of each option of one case.
 Choice: TypeAlias = "dict[str, Any]"
+#: For each option with a value, the values of other options that no row has beside it yet.
+_Partners: TypeAlias = "dict[tuple[str, Any], set[tuple[str, Any]]]"
 #: How the aims of these cases begin.
 AIM = "geometry"
 #: Sums are spread over a part of the range of codes, so that a wrong tap shows.
@@ -108,38 +110,38 @@ def covering(op: str, kind: str, turn: int = 0) -> tuple[Mapping[str, Any], ...]
     open_pairs = {
         ((a, x), (b, y)) for a, b in combinations(names, 2) for x, y in product(space.options[a], space.options[b])
     }
-    while open_pairs:
-        start = min(open_pairs, key=repr)
-        is_possible = space.allows(dict(start))
-        made = [_complete(rng, space, dict(start), open_pairs) for _ in range(_TRIES * is_possible)]
-        allowed = [choice for choice in made if choice is not None]
-        if not allowed:
-            open_pairs.discard(start)  # no row has it
+    partners: _Partners = {(name, value): set() for name in names for value in space.options[name]}
+    for one, other in open_pairs:
+        partners[one].add(other)
+        partners[other].add(one)
+    for start in sorted(open_pairs, key=repr):
+        if start not in open_pairs:
             continue
-        row = max(allowed, key=lambda choice: len(_pairs(choice, names) & open_pairs))
-        rows.append(row)
-        open_pairs -= _pairs(row, names)
+        is_possible = space.allows(dict(start))
+        made = [_complete(rng, space, dict(start), partners) for _ in range(_TRIES * is_possible)]
+        allowed = [choice for choice in made if choice is not None]
+        closed = {start}  # no row has it
+        if allowed:
+            row = max(allowed, key=lambda choice: len(_pairs(choice, names) & open_pairs))
+            rows.append(row)
+            closed = _pairs(row, names)
+        open_pairs -= closed
+        for one, other in closed:
+            partners[one].discard(other)
+            partners[other].discard(one)
     return tuple(rows)
 
 
-def _complete(rng: np.random.Generator, space: Space, choice: Choice, open_pairs: set[Any]) -> Choice | None:
+def _complete(rng: np.random.Generator, space: Space, choice: Choice, partners: _Partners) -> Choice | None:
     """Return a row with the given values, and for the other options those with most new pairs, in a random order."""
     for name in rng.permutation([name for name in space.options if name not in choice]).tolist():
         values = [space.options[name][i] for i in rng.permutation(len(space.options[name]))]
         values = [value for value in values if space.allows({**choice, name: value})]
         if not values:
             return None
-        choice[name] = max(values, key=lambda value: _gain(space, choice, name, value, open_pairs))
+        kept = tuple(choice.items())
+        choice[name] = max(values, key=lambda value: sum(map(partners[name, value].__contains__, kept)))
     return choice
-
-
-def _gain(space: Space, choice: Choice, name: str, value: Any, open_pairs: set[Any]) -> int:
-    names = tuple(space.options)
-    pairs = (
-        ((other, kept), (name, value)) if names.index(other) < names.index(name) else ((name, value), (other, kept))
-        for other, kept in choice.items()
-    )
-    return sum(pair in open_pairs for pair in pairs)
 
 
 def _pairs(choice: Choice, names: Sequence[str]) -> set[Any]:
