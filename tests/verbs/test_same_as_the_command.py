@@ -41,7 +41,8 @@ INT8, FLOAT, UNET = (
     str(GOLDEN / "models" / f"digits_{name}.tflite") for name in ("mobilenet_int8", "mobilenet_float", "unet_int8")
 )
 RECORDED = str(GOLDEN / "recorded" / "digits_mobilenet_int8.npz")
-DEVICE = str(GOLDEN / "dumps" / "digits_mobilenet_int8.cmsis_single.npz")
+#: A model of one operator, and what a device computed for it.
+DENSE, DEVICE = str(GOLDEN / "singleop" / "models" / "tie_fc_i8_0.tflite"), "device.npz"
 DECODER = str(GOLDEN / "models" / "tiny_decoder_int8.tflite")
 
 
@@ -67,15 +68,15 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
     "inspect": (f"inspect {INT8}", lambda: inspect_document(tflq.inspect(INT8))),
     "lint": (f"lint {UNET}", lambda: lint_document(tflq.lint(UNET), None, 0)),
     "profiles of a pair": (
-        "profiles litert-ref tflm",
+        "profiles tflm tflm-cmsis-nn-single",
         lambda: (lambda pair: pair_document(pair.first, pair.second, pair.differences))(
-            tflq.compare_profiles("litert-ref", "tflm")
+            tflq.compare_profiles("tflm", "tflm-cmsis-nn-single")
         ),
     ),
     "profiles": (f"profiles --model {INT8}", lambda: effects_document(tflq.profile_effects(INT8))),
     "profiles since": (
-        f"profiles --since 2.3 --model {INT8}",
-        lambda: agreements_document(tflq.profile_releases(INT8, "2.3")),
+        f"profiles --since 2.3 --model {DENSE}",
+        lambda: agreements_document(tflq.profile_releases(DENSE, "2.3")),
     ),
     "run": (f"run {INT8} --inputs {RECORDED}", lambda: run_document(tflq.run(INT8, RECORDED), "")),
     "verify": (f"verify {INT8} --golden {RECORDED}", lambda: verify_document(tflq.verify(INT8, RECORDED))),
@@ -92,8 +93,8 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
         lambda: session_document(tflq.session(DECODER, between=("litert-ref", "litert-opt"), steps=2)),
     ),
     "explain": (
-        f"explain {INT8} --dump {DEVICE}",
-        lambda: explain_document(INT8, DEVICE, tflq.explain(INT8, DEVICE), ()),
+        f"explain {DENSE} --dump {DEVICE}",
+        lambda: explain_document(DENSE, DEVICE, tflq.explain(DENSE, DEVICE), ()),
     ),
     "explain an element": (
         f"explain {INT8} --op 1 --element 0,1,1,1",
@@ -101,8 +102,8 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
             tflq.explain_element(INT8, (0, 1, 1, 1), op=1)
         ),
     ),
-    "fit": (f"fit {INT8} --dump {DEVICE}", lambda: fit_document(tflq.fit(INT8, DEVICE))),
-    "why": (f"why {INT8} {DEVICE}", lambda: why_document(tflq.why(INT8, DEVICE), Asked(INT8, DEVICE, False, ()))),
+    "fit": (f"fit {DENSE} --dump {DEVICE}", lambda: fit_document(tflq.fit(DENSE, DEVICE))),
+    "why": (f"why {DENSE} {DEVICE}", lambda: why_document(tflq.why(DENSE, DEVICE), Asked(DENSE, DEVICE, False, ()))),
     "court": (
         f"court {INT8} --with litert-ref,tflm-cmsis-nn-single --samples 2",
         lambda: court_document(tflq.court(INT8, ["litert-ref", "tflm-cmsis-nn-single"], samples=2)),
@@ -111,6 +112,17 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
 }
 
 
+@pytest.fixture
+def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write a device's tensors to a file, and work in its folder."""
+    recorded = GOLDEN / "singleop" / "recorded"
+    with np.load(recorded / "tie_fc_i8_0.npz") as given, np.load(recorded / "tie_fc_i8_0@litert-opt.npz") as own:
+        graph = tflq.load(DENSE).subgraphs[0]
+        np.savez(tmp_path / DEVICE, **{str(graph.inputs[0]): given["s0_in0"], str(graph.outputs[0]): own["s0_out0"]})
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("name", CASES)
 def test_the_function_returns_what_the_command_prints(name: str) -> None:
     words, call = CASES[name]
@@ -119,8 +131,8 @@ def test_the_function_returns_what_the_command_prints(name: str) -> None:
 
 def test_a_suite_is_judged_as_the_command_does(tmp_path: Path) -> None:
     made, same = tmp_path / "suite.npz", tmp_path / "same.npz"
-    said(f"conform make -o {made} --level smoke --shard 3/400")
-    tflq.make_suite(same, level="smoke", shard=(3, 400))
+    said(f"conform make -o {made} --level smoke --shard 3/1200")
+    tflq.make_suite(same, level="smoke", shard=(3, 1200))
     assert made.read_bytes() == same.read_bytes()
     found = tflq.conform(made, "profile:tflm", level="smoke")
     assert plain(verdict_document(found)) == without_times(
@@ -145,9 +157,10 @@ def test_runs_are_compared_as_the_command_does(tmp_path: Path) -> None:
     assert printed["verdict"] == "differs"
 
 
+@pytest.mark.usefixtures("device")
 def test_a_profile_is_learned_as_the_command_does(tmp_path: Path) -> None:
-    words = f"learn --dump {DEVICE} --model {INT8} -o {tmp_path / 'device.yaml'}"
-    found = tflq.learn(dumps=[DEVICE], models=[INT8])
+    words = f"learn --dump {DEVICE} --model {DENSE} -o {tmp_path / 'device.yaml'}"
+    found = tflq.learn(dumps=[DEVICE], models=[DENSE])
     assert plain(learn_document(found, str(tmp_path / "device.yaml"))) == without_times(said(words))
 
 
@@ -161,8 +174,8 @@ def test_models_are_compared_as_the_command_does(tmp_path: Path) -> None:
 
 
 def test_models_are_timed_as_the_command_does() -> None:
-    found = plain(bench_document(tflq.bench(INT8, against=(), runs=3)))
-    assert found.keys() == without_times(said(f"bench {INT8} --against none --runs 3")).keys()
+    found = plain(bench_document(tflq.bench(DENSE, against=(), runs=3)))
+    assert found.keys() == without_times(said(f"bench {DENSE} --against none --runs 3")).keys()
 
 
 def test_every_verb_has_a_function() -> None:

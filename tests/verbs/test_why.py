@@ -11,6 +11,7 @@ import pytest
 import tflq
 from support import suites
 from support.convolved import REF, network, result, runs
+from support.sweeping import few
 from tflq.comparison.verification.bundle import save_bundle
 from tflq.comparison.verification.evidence.dumps import load_dump
 from tflq.comparison.verification.golden import Golden, InputFacts, Observation
@@ -22,12 +23,13 @@ from tflq.model.ir import view
 from tflq.verbs.why import _foreign_origin
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
-DUMP = suites.ROOT / "golden" / "dumps" / "digits_mobilenet_int8.cmsis_single.npz"
+SINGLE = suites.ROOT / "golden" / "singleop"
+DENSE, RECORDED = SINGLE / "models" / "tie_fc_i8_0.tflite", SINGLE / "recorded" / "tie_fc_i8_0.npz"
 
 
 def test_arrays_are_evidence_as_the_file_that_holds_them() -> None:
-    arrays = load_dump(tflq.load(MODEL), DUMP).tensors
-    found, known = tflq.why(MODEL, arrays), tflq.why(MODEL, DUMP)
+    arrays = load_dump(tflq.load(DENSE), RECORDED).tensors
+    found, known = tflq.why(DENSE, arrays), tflq.why(DENSE, RECORDED)
     assert (found.fault, found.nearest, found.evidence) == (known.fault, known.nearest, "arrays")
     assert str(found).splitlines()[0] == str(known).splitlines()[0]
 
@@ -38,6 +40,7 @@ def test_arrays_of_no_tensor_are_refused(arrays: dict[int | str, np.ndarray]) ->
         tflq.why(MODEL, arrays)
 
 
+@pytest.mark.slow
 def test_outputs_of_the_sample_before_may_be_the_devices() -> None:
     """The first sample holds what was there before, not the last one's: nobody saved that in a wrong order."""
     every, output = runs(network(), 6, 11), view(network()).outputs[0]
@@ -48,7 +51,7 @@ def test_outputs_of_the_sample_before_may_be_the_devices() -> None:
     assert "or the device kept them (stale)" in str(found).splitlines()[0]
 
 
-@pytest.mark.parametrize("low", [-120, -100])
+@pytest.mark.parametrize("low", few([-120, -100], -120))
 def test_a_clamp_at_another_code_is_named(low: int) -> None:
     every = runs(network(), 3)
     tensor, read = result(network()), view(network()).op(1).inputs[0]
@@ -59,6 +62,7 @@ def test_a_clamp_at_another_code_is_named(low: int) -> None:
     assert f"clamp at another code: no result below {low}" in str(found).splitlines()[0]
 
 
+@pytest.mark.slow
 def test_roundings_that_are_one_function_here_are_both_named() -> None:
     """Behind a clamp at zero, no result is negative: towards zero is towards minus infinity."""
     stage = MISTAKES["rounds twice: the product half up, the shift towards zero"]
@@ -73,6 +77,7 @@ def test_roundings_that_are_one_function_here_are_both_named() -> None:
     assert "towards zero" in first
 
 
+@pytest.mark.slow
 def test_a_constant_that_is_explained_is_not_noted() -> None:
     every, output = runs(network(), 4), view(network()).outputs[0]
     arrays = {f"s{k}_t0": values[0] for k, values in enumerate(every)}
@@ -97,7 +102,10 @@ def test_a_constant_output_that_follows_from_its_inputs_is_not_noted() -> None:
     assert "never written, perhaps" not in text
 
 
-@pytest.mark.parametrize(("name", "fault"), [("openvino", Fault.RUNTIME), ("npu", Fault.OPEN)])
+OPENVINO = ("openvino", Fault.RUNTIME)
+
+
+@pytest.mark.parametrize(("name", "fault"), few([OPENVINO, ("npu", Fault.OPEN)], OPENVINO))
 def test_a_recording_that_names_a_foreign_system_is_of_that(tmp_path: Path, name: str, fault: Fault) -> None:
     """One LSB in one output is too little evidence for any cause; the recording's own word is enough for the party."""
     (values,), output = runs(network(), 1), view(network()).outputs[0]
@@ -124,8 +132,7 @@ def test_a_recording_names_its_system_in_either_form(tmp_path: Path) -> None:
 
 
 def test_arrays_may_have_any_name() -> None:
-    (values,), output = runs(network(), 1), view(network()).outputs[0]
-    entries = {0: values[0], output: values[output]}
-    assert tflq.why(MODEL, {**entries, "file": np.zeros(3)}).fault != Fault.USER
+    entries = load_dump(tflq.load(DENSE), RECORDED).tensors
+    assert tflq.why(DENSE, {**entries, "file": np.zeros(3)}).fault != Fault.USER
     with pytest.raises(InputError, match="Python objects"):
-        tflq.why(MODEL, {**entries, "file": np.array([None, "x"])})
+        tflq.why(DENSE, {**entries, "file": np.array([None, "x"])})

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import tflq
 from support import suites
+from support.sweeping import few
 from tflq.errors import FormatError, TflqError
 from tflq.face.cli.main import cli
 
@@ -120,7 +121,7 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", few(SOURCES, *list(SOURCES)[::3]))
 def test_a_model_in_c_source_is_a_model(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.cc"
     path.write_text(SOURCES[name])

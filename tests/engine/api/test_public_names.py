@@ -30,6 +30,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         tflq.nothing_of_that_name  # noqa: B018
 
 
+@pytest.mark.slow
 def test_names_stay_callable_after_every_submodule_import() -> None:
     modules = [m.name for m in pkgutil.walk_packages(tflq.__path__, "tflq.") if not m.name.endswith("__main__")]
     assert len(modules) > 30

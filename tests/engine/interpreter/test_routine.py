@@ -30,16 +30,16 @@ WHOLE = sorted((ROOT / "golden" / "models").glob("digits_*.tflite"))
 @pytest.mark.parametrize(
     ("profile", "step"),
     [
-        ("litert-ref", 24),
+        ("litert-ref", 30),
         pytest.param("litert-ref", 1, marks=pytest.mark.slow),
         pytest.param("litert-xnnpack", 1, marks=pytest.mark.slow),
     ],
 )
 def test_every_run_gives_the_same_bits_as_a_run_alone(profile: str, step: int) -> None:
     random, bound = np.random.default_rng(5), 0
-    for path in (*MODELS[::step], *WHOLE):
+    for path in (*MODELS[::step], *WHOLE[::step]):
         plan, state = make_plan(load(path), by_name(profile)), State()
-        for _ in range(4):
+        for _ in range(3):
             inputs = {tensor: sample(random, plan, tensor) for tensor in plan.inputs}
             try:
                 alone = run(plan, inputs)

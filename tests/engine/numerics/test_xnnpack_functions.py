@@ -9,6 +9,7 @@ import pytest
 
 from support.float_sweeps import floats_of_any_kind
 from support.package_kernels import call
+from support.sweeping import few
 from tflq.engine.numerics import xnnpack_functions as functions
 from tflq.engine.runtimes.processor import describe
 
@@ -40,8 +41,8 @@ KERNELS = {
 }
 
 
-@pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("size", [1, 45, 1 << 20])
+@pytest.mark.parametrize("name", few(KERNELS, *list(KERNELS)[::5]))
+@pytest.mark.parametrize("size", few([1, 45, 1 << 20], 1, 45))
 def test_it_has_the_bits_of_the_package(name: str, size: int) -> None:
     extension, function = KERNELS[name]
     if _OWN not in _EXTENSIONS[_EXTENSIONS.index(extension) :]:

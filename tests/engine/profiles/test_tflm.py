@@ -14,6 +14,7 @@ import pytest
 import tflq
 from support import suites
 from support.single_op import T, build
+from support.sweeping import few
 from tflq.engine.runtimes import by_name
 from tflq.errors import RuntimeFailed, RuntimeMissing, UnsupportedError
 
@@ -236,7 +237,7 @@ def form(op: str, kind: str) -> tuple[bytes, list[Array]]:
     return model, [np.ones((2, 4), kind)]
 
 
-@pytest.mark.parametrize(("op", "kind"), REFUSED)
+@pytest.mark.parametrize(("op", "kind"), few(REFUSED, *REFUSED[:2]))
 def test_types_that_the_runtime_refuses_are_refused(op: str, kind: str) -> None:
     model, inputs = form(op, kind)
     with pytest.raises(UnsupportedError, match=op):

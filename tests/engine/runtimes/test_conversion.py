@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 import tflq
 from support.pythons import fake_python as plain_python
+from support.single_op import T, build
 from tflq.engine.runtimes.conversion import conversions, converter_of
 from tflq.engine.runtimes.converter import CANNOT, MISSING
 from tflq.errors import CalibrationError, RuntimeFailed, RuntimeMissing
@@ -213,9 +214,11 @@ def test_a_converter_that_changes_the_values_is_refused(size: float, tmp_path: P
 
 def test_the_converter_is_named_in_reports(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(b"")
-    python = fake_python(tmp_path, f"{WRITE}; cp {MODELS / 'digits_autoencoder_float.tflite'} $5")
-    with np.load(MODELS / "digits_test.npz") as digits:
-        np.save(tmp_path / "x.npy", np.float32(digits["images"][:20] / 16).reshape(20, 8, 8, 1))
+    tensors = [T("float32", (1, 4)), T("float32", (3, 4), value=0.1 * np.arange(12).reshape(3, 4)), None]
+    float_file = build("FULLY_CONNECTED", tensors, [T("float32", (1, 3))], ("FullyConnectedOptions", {}))
+    (tmp_path / "float.tflite").write_bytes(float_file)
+    python = fake_python(tmp_path, f"{WRITE}; cp {tmp_path / 'float.tflite'} $5")
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).random((8, 1, 4), np.float32))
     out, words = str(tmp_path / "o.tflite"), [str(tmp_path / "m.onnx"), "--python", python]
     samples = str(tmp_path / "x.npy")
     command = ["quantize", *words, "--calibration", samples, "--recipe", "fast", "-o", out]

@@ -11,7 +11,7 @@ from tflq.errors import UndefinedResultError
 
 
 def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(activation, ops=("ADD", "MUL", "CONV_2D", "DEPTHWISE_CONV_2D"))
+    assert_drawn_models_match(activation, ops=("ADD", "MUL"))
 
 
 @pytest.mark.parametrize("scale", [1e-38, 6.0 / 2**31])

@@ -8,6 +8,7 @@ import pytest
 from support import contracting as c
 from support.graphs import assert_runs
 from support.single_op import Array, T, assert_same, build, tflq
+from support.sweeping import few
 from tflq.errors import ModelError, UndefinedResultError
 
 
@@ -101,7 +102,7 @@ def _convolution(rng: np.random.Generator, depth: int) -> tuple[tuple[int, ...],
 
 
 @pytest.mark.parametrize("type_", ["int8", "uint8", "int4"])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", few(range(20), *range(8)))
 def test_conv_2d(type_: str, seed: int) -> None:
     rng = np.random.default_rng([seed, len(type_), 1])
     several = bool(seed & 1) and type_ != "uint8"
