@@ -14,22 +14,6 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Renamed(click.Option):
-    """An option that also takes an earlier name, which help and errors leave out: its last name."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the row of the help, without the earlier name."""
-        names, self.opts = self.opts, self.opts[:-1]
-        try:
-            return super().get_help_record(ctx)
-        finally:
-            self.opts = names
-
-    def get_error_hint(self, ctx: click.Context | None) -> str:
-        """Return the name for errors."""
-        return f"'{self.opts[0]}'"
-
-
 def from_stdin(context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
     """Return the path of a temporary file with standard input's contents if the word is "-"; else the word."""
     if value != "-":

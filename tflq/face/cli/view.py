@@ -6,7 +6,7 @@ import click
 
 from tflq.face.cli.exits import Exit
 from tflq.face.cli.files import check_files, force_option, write_html, write_node_data
-from tflq.face.cli.options import Renamed, debug_option, html_option, model_argument, profile_option, signature_option
+from tflq.face.cli.options import debug_option, html_option, model_argument, profile_option, signature_option
 from tflq.face.cli.output import say, say_error
 
 
@@ -16,13 +16,7 @@ from tflq.face.cli.output import say, say_error
 @profile_option
 @signature_option
 @click.option(
-    "--inputs",
-    "--data",
-    "data",
-    cls=Renamed,
-    metavar="PATH",
-    type=click.Path(),
-    help="Inputs for the comparison of MODEL and INT8.",
+    "--inputs", "data", metavar="PATH", type=click.Path(), help="Inputs for the comparison of MODEL and INT8."
 )
 @click.option(
     "--port", default=0, metavar="N", type=click.IntRange(0, 65535), help="Port of the page. [default: a free one]"
