@@ -43,7 +43,7 @@ def document(result: Result, kind: str) -> dict:
         ("prove", DECODER, "--between", "litert-ref", "tflm"),
         ("profiles", "effects", DECODER, "--profile", "litert-ref", "--profile", "tflm"),
         ("compare", DECODER, DECODER, "--inputs", DECODER),
-        ("view", DECODER, "--once", "--html", "x.html"),
+        ("view", DECODER, "--html", "x.html"),
         ("diff", DECODER, DECODER),
         ("explain", DECODER, "--op", "0", "--element", "0"),
     ],
@@ -153,7 +153,7 @@ def test_compare_needs_a_signature(tmp_path: Path) -> None:
 
 def test_view_draws_one_signature(tmp_path: Path) -> None:
     page = tmp_path / "x.html"
-    assert tflq("view", DECODER, "--once", "--html", page, "--signature", "decode").exit_code == 0
+    assert tflq("view", DECODER, "--html", page, "--signature", "decode").exit_code == 0
     assert "decode/reshape_94" in page.read_text()
 
 

@@ -41,16 +41,18 @@ debug_option = click.option(
 )
 
 
+def watch_option(function: F) -> F:
+    """Add --watch, which is read where commands run."""
+    text = "Run again whenever a file that the command names has changed; Ctrl-C ends."
+    return click.option("--watch", is_flag=True, expose_value=False, callback=_remember, help=text)(function)
+
+
 def json_option(function: F) -> F:
     """Add --json, and --quiet, --watch and --debug, which are read where reports and errors are printed."""
-    for name, text in (
-        ("--watch", "Run again whenever a file that the command names has changed; Ctrl-C ends."),
-        ("--quiet", "Print only the first line, the verdict, and no progress."),
-    ):
-        names = ("-q", name) if name == "--quiet" else (name,)
-        function = click.option(*names, is_flag=True, expose_value=False, callback=_remember, help=text)(function)
+    text = "Print only the first line, the verdict, and no progress."
+    quiet = click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_remember, help=text)
     return click.option("--json", "as_json", is_flag=True, help="Print a JSON document (schemas/ describes it).")(
-        debug_option(function)
+        debug_option(quiet(watch_option(function)))
     )
 
 
