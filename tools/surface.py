@@ -65,10 +65,10 @@ lint lstm.tflite --html lint.html
 profiles
 profiles --json
 profiles show litert-xnnpack
-profiles litert-ref tflm
-profiles litert-ref tflm --model int8.tflite
-profiles --model int8.tflite --json
-profiles --since 2.3 --model int8.tflite
+profiles diff litert-ref tflm
+profiles effects int8.tflite --profile litert-ref --profile tflm
+profiles effects int8.tflite --json
+profiles releases int8.tflite --since 2.3
 run int8.tflite --inputs golden.npz -o out.npz
 verify int8.tflite --golden golden.npz
 verify unet.tflite --golden unet.npz --json

@@ -63,14 +63,14 @@ def test_the_verb_writes_and_checks(tmp_path: Path) -> None:
     assert made.exit_code == 0, made.output
     assert "tflm" in page.read_text(encoding="utf-8")
     assert run("prove", DIGITS, "--between", *NAMES[:2], "-o", kept).exit_code == 2  # it exists
-    held = run("verify", DIGITS, "--certificate", kept)
+    held = run("prove", DIGITS, "--check", kept)
     assert (held.exit_code, "holds" in held.stdout) == (0, True), held.output
-    found = run("verify", DIGITS, "--certificate", kept, "--json")
+    found = run("prove", DIGITS, "--check", kept, "--json")
     schema = json.loads(data_text("certificate-check.schema.json"))
     jsonschema.validate(json.loads(found.stdout), schema)
-    other = run("verify", UNSIGNED, "--certificate", kept)
+    other = run("prove", UNSIGNED, "--check", kept)
     assert (other.exit_code, "another model" in other.stdout) == (1, True)
-    assert run("verify", DIGITS, "--certificate", kept, "--against", "tflm").exit_code == 2
+    assert run("prove", DIGITS, "--check", kept, "--between", "litert-ref", "tflm").exit_code == 2
 
 
 def test_profiles_that_refuse_the_model_are_checked_too() -> None:
@@ -148,7 +148,7 @@ def test_nothing_written_by_hand_survives(
     assert any(expected in problem for problem in problems(made)), problems(made)
     kept = tmp_path / "c.json"
     kept.write_text(json.dumps(made), encoding="utf-8")
-    assert run("verify", DIGITS, "--certificate", kept).exit_code == 1
+    assert run("prove", DIGITS, "--check", kept).exit_code == 1
 
 
 def test_a_profile_of_a_file_is_hashed(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_hostile_files_are_refused(text: str, reason: str, tmp_path: Path) -> No
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=reason):
         read_certificate(path)
-    assert run("verify", DIGITS, "--certificate", path).exit_code == 2
+    assert run("prove", DIGITS, "--check", path).exit_code == 2
 
 
 def truncated(document: str) -> str:
@@ -217,8 +217,8 @@ def test_hostile_changes_of_a_true_one_are_refused(document: str, change: Callab
     path.write_text(change(document), encoding="utf-8")
     with pytest.raises((InputError, UnknownNameError)):
         check_certificate(DIGITS, read_certificate(path))
-    assert run("verify", DIGITS, "--certificate", path).exit_code == 2
-    assert run("verify", DIGITS, "--certificate", path.with_name("none.json")).exit_code == 2
+    assert run("prove", DIGITS, "--check", path).exit_code == 2
+    assert run("prove", DIGITS, "--check", path.with_name("none.json")).exit_code == 2
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ PAGES = {
     "unet": "inspect {unet}",
     "lstm": "run {lstm}",
     "long": "inspect {long}",
-    "view": "view {int8} --once",
+    "view": "view {int8}",
     "session": "session {decoder} --steps 3 --between litert-ref litert-xnnpack",
     "prove": "prove {int8} --between litert-ref tflm",
     "prove-all": "prove {int8} --all -o {folder}/certificate.json",

@@ -68,14 +68,14 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
     "inspect": (f"inspect {INT8}", lambda: inspect_document(tflq.inspect(INT8))),
     "lint": (f"lint {UNET}", lambda: lint_document(tflq.lint(UNET), None, 0)),
     "profiles of a pair": (
-        "profiles tflm tflm-cmsis-nn-single",
+        "profiles diff tflm tflm-cmsis-nn-single",
         lambda: (lambda pair: pair_document(pair.first, pair.second, pair.differences))(
             tflq.compare_profiles("tflm", "tflm-cmsis-nn-single")
         ),
     ),
-    "profiles": (f"profiles --model {INT8}", lambda: effects_document(tflq.profile_effects(INT8))),
+    "profiles": (f"profiles effects {INT8}", lambda: effects_document(tflq.profile_effects(INT8))),
     "profiles since": (
-        f"profiles --since 2.3 --model {DENSE}",
+        f"profiles releases {DENSE} --since 2.3",
         lambda: agreements_document(tflq.profile_releases(DENSE, "2.3")),
     ),
     "run": (f"run {INT8} --inputs {RECORDED}", lambda: run_document(tflq.run(INT8, RECORDED), "")),

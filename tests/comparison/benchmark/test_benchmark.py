@@ -47,8 +47,6 @@ def test_profiles_race_each_other_and_other_bits_are_named() -> None:
     assert [side.name for side in case.sides] == ["litert-ref", "litert-ref+single-rounding"]
     assert case.sides[1].bits == "differs"
     assert case.operators[0].macs > 0
-    if found.limits:
-        assert found.limits[case.operators[0].limit].rate > case.operators[0].rate / 4
     assert found.missing == {}
 
 

@@ -53,7 +53,7 @@ def test_profiles() -> None:
     ops = ["SOFTMAX", "NEG"]
     assert {found.op for found in tflq.compare_profiles("litert-ref", "litert-opt", ops)} == {"SOFTMAX"}
     found = tflq.profile_effects(MODEL, "litert-ref", ["litert-opt"])
-    effects = document("profiles", "litert-ref", "litert-opt", "--model", MODEL)
+    effects = document("profiles", "effects", MODEL, "--profile", "litert-ref", "--profile", "litert-opt")
     assert [o.index for o in found.operators] == [o["index"] for o in effects["operators"]]
     with pytest.raises(UnknownNameError, match="litert-opt"):
         tflq.compare_profiles("litert-ref", "litert-opf")

@@ -79,7 +79,7 @@ def test_one_where_bits_differ(tmp_path: Path) -> None:
         ["verify", "no-such-model.tflite"],
         ["verify", __file__],
         ["inspect", MODEL, "--op", "1000"],
-        ["run", MODEL, "--input", "nothing=x.npy"],
+        ["run", MODEL, "--inputs", "nothing=x.npy"],
         ["run", MODEL, "--inputs", "no-such.npy"],
         ["frobnicate"],
     ],
@@ -147,7 +147,7 @@ def test_run_writes_what_was_recorded(tmp_path: Path) -> None:
     recorded = np.load(golden_of(tmp_path))
     np.save(tmp_path / "x.npy", recorded["s0_in0"])
     out = tmp_path / "out.npz"
-    result = tflq("run", LEAKY, "--input", tmp_path / "x.npy", "-o", out, "--all-tensors", "--json")
+    result = tflq("run", LEAKY, "--inputs", tmp_path / "x.npy", "-o", out, "--all-tensors", "--json")
     found = document(result, "run")
     assert (result.exit_code, found["file"]) == (0, str(out))
     made = np.load(out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -82,16 +81,16 @@ def test_a_dump_of_outputs_only_leads_to_the_inputs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_profiles_of_several_models() -> None:
-    words = ["litert-ref", "litert-opt", "tflm"]
-    done = run("profiles", *words, "--model", INT8, "--model", SMALL)
+    words = [word for name in ("litert-ref", "litert-opt", "tflm") for word in ("--profile", name)]
+    done = run("profiles", "effects", *words, INT8, SMALL)
     assert done.exit_code == 0
     first, *rest = done.stdout.splitlines()
     assert first == "CAN DIFFER 2 models: 2 can differ"
     assert all(any(str(model) in line for line in rest) for model in (INT8, SMALL))
-    document = json.loads(run("profiles", *words, "--model", INT8, "--model", SMALL, "--json").stdout)
-    single = json.loads(run("profiles", *words, "--model", SMALL, "--json").stdout)
+    document = json.loads(run("profiles", "effects", *words, INT8, SMALL, "--json").stdout)
+    single = json.loads(run("profiles", "effects", *words, SMALL, "--json").stdout)
     assert document["models"][1]["report"] == single
-    assert run("profiles", "--model", INT8, "--model", SMALL, "--html", "x.html").exit_code == 2
+    assert run("profiles", "effects", INT8, SMALL, "--html", "x.html").exit_code == 2
 
 
 @pytest.mark.slow
@@ -113,7 +112,7 @@ def test_every_verb_that_knows_operators_writes_an_overlay(device: Path, rows: P
         "verify": ("verify", INT8),
         "explain": ("explain", INT8, "--dump", device),
         "fit": ("fit", INT8, "--dump", device),
-        "profiles": ("profiles", "litert-ref", "litert-opt", "--model", INT8),
+        "profiles": ("profiles", "effects", INT8, "--profile", "litert-ref", "--profile", "litert-opt"),
         "diff": ("diff", FLOAT, INT8),
         "compare": ("compare", FLOAT, INT8, "--inputs", rows),
         "quantize": (
@@ -256,19 +255,6 @@ def test_run_lists_the_classes_of_ten_images(tmp_path: Path) -> None:
     assert sum(line.startswith("top 5 of s") for line in lines) == 10
     assert any(line.startswith("not listed: 2 more samples") for line in lines)
     assert sum(line.startswith("likeliest of 12 outputs: ") for line in lines) == 1
-
-
-def test_earlier_names_of_options_are_accepted_and_not_listed(rows: Path, tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", np.zeros((1, 8, 8, 1), np.int8))
-    name = "serving_default_args_0:0"
-    earlier = run("run", INT8, "--input", f"{name}={tmp_path / 'x.npy'}")
-    assert earlier.exit_code == 0
-    assert run("run", INT8, "--inputs", f"{name}={tmp_path / 'x.npy'}").stdout == earlier.stdout
-    assert run("compare", FLOAT, INT8, "--data", rows).stdout == run("compare", FLOAT, INT8, "--inputs", rows).stdout
-    for verb in ("compare", "view", "run"):
-        assert not re.search(r"--data\b|--input\b", run(verb, "--help").stdout)
-    missing = run("compare", FLOAT, INT8)
-    assert ("'--inputs'" in missing.stderr, "--data" in missing.stderr) == (True, False)
 
 
 def test_a_source_of_all_inputs_excludes_others(tmp_path: Path) -> None:

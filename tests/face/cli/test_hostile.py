@@ -35,7 +35,7 @@ VERBS = {
     "lint drawn": "lint {model} --html {out} -f",
     "run": "run {model} --all-tensors -o {out} -f",
     "run drawn": "run {model} --html {out} -f",
-    "profiles": "profiles --model {model} --html {out} -f",
+    "profiles": "profiles effects {model} --html {out} -f",
     "prove": "prove {model} --between litert-ref litert-xnnpack --witnesses {out} -f",
     "court": "court {model} --with litert-ref,tflm-cmsis-nn-single --html {out} -f",
     "diff": "diff {model} {base} --html {out} -f",

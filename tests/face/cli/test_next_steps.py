@@ -90,7 +90,7 @@ COMMANDS = (
     "why MODEL dump.npz",
     "why MODEL dump.npz --sample 1",
     "why MODEL xnnpack.npy --inputs x.npy",
-    "profiles --model MODEL",
+    "profiles effects MODEL",
     "prove MODEL --between litert-ref litert-ref-arm64",
     "extract MODEL 1 -o part.tflite",
     "reduce MODEL --dump dump.npz -o reduced",

@@ -30,8 +30,8 @@ OUTPUTS = {
     "court": ("{model}", "--html"),
     "fit": ("{model}", "--dump", "{golden}", "--html"),
     "profiles": ("effects", "{model}", "--html"),
-    "view --html": ("{model}", "{golden}", "--once", "--html"),
-    "view --overlay": ("{model}", "--once", "--overlay"),
+    "view --html": ("{model}", "{golden}", "--html"),
+    "view --overlay": ("{model}", "--overlay"),
     "inspect": ("{model}", "--html"),
     "verify --html": ("{model}", "--golden", "{golden}", "--html"),
     "explain --html": ("{model}", "--dump", "{golden}", "--html"),
@@ -198,7 +198,7 @@ def test_files_beside_the_answer_are_named_after_it(files: dict[str, Path]) -> N
     assert "wrote" not in result.stdout
     document = json.loads(tflq(*words, "--json", "--force").stdout)  # nothing else is on standard output
     assert document["schema"].startswith("tflq/verify/")
-    drawn = tflq("view", files["model"], "--once", "--overlay", place / "o.json")
+    drawn = tflq("view", files["model"], "--overlay", place / "o.json")
     assert wrote(drawn) == [f"wrote {place}/o.json (node data for Model Explorer)"]
     quiet = tflq(*words, "-q", "--force")
     assert (quiet.exit_code, wrote(quiet), len(quiet.stdout.splitlines())) == (1, [], 1)

@@ -18,6 +18,8 @@ from tflq.face.cli.main import cli
 from tflq.model.ir import TensorType
 from tflq.model.ir.schema import data_text
 
+#: The verb with two profiles; a model follows.
+EFFECTS = ("effects", "--profile", "litert-ref", "--profile", "tflm")
 MODELS = suites.ROOT / "golden" / "singleop" / "models"
 
 
@@ -42,12 +44,12 @@ def test_every_profile_is_listed() -> None:
 
 def test_a_profile_does_not_differ_from_itself() -> None:
     assert compare_profiles(PROFILES["tflm"], PROFILES["tflm"]).differences == ()
-    assert "no difference" in run("tflm", "tflm")
+    assert "no difference" in run("diff", "tflm", "tflm")
 
 
 @pytest.mark.slow
 def test_the_primitive_that_differs_is_named() -> None:
-    rows = document("litert-ref", "tflm")["differences"]
+    rows = document("diff", "litert-ref", "tflm")["differences"]
     dense = next(d for d in rows if "int8 int8 int32 -> int8" in d["types"] and d["op"] == "FULLY_CONNECTED")
     assert {"name": "requantize_dense", "first": "FloatRounding", "second": "DoubleRounding"} in dense["primitives"]
     (images,) = (d["primitives"] for d in rows if d["op"] == "CONV_2D" and "int8 int8 int32 -> int8" in d["types"])
@@ -75,23 +77,24 @@ def test_what_a_kernel_reads_is_found_behind_other_functions() -> None:
 
 def test_operators_that_differ_are_found_in_a_model() -> None:
     path = MODELS / "fc_i8_0.tflite"
-    found = document("litert-ref", "tflm", "litert-ref", "--model", str(path))
+    found = document(*EFFECTS, str(path), "--profile", "litert-ref")
     (operator,) = found["operators"]
     (effect,) = operator["effects"]  # none for litert-ref against itself
     assert effect["profile"] == "tflm"
     assert effect["base"].startswith("FloatRounding")
     assert effect["here"].startswith("DoubleRounding")
-    assert "1 of 1 operators" in run("litert-ref", "tflm", "--model", str(path))
+    assert "1 of 1 operators" in run(*EFFECTS, str(path))
 
 
 def test_a_model_may_give_the_same_bits_everywhere() -> None:
     path = MODELS / "average_pool_2d_i8_0.tflite"
-    assert "the same bits" in run("litert-ref", "tflm", "--model", str(path))
-    assert document("litert-ref", "tflm", "--model", str(path))["operators"][0]["effects"] == []
+    assert "the same bits" in run(*EFFECTS, str(path))
+    assert document(*EFFECTS, str(path))["operators"][0]["effects"] == []
 
 
 def test_what_is_proved_is_said() -> None:
-    words = ("litert-ref", "litert-opt", "litert-ref+single-rounding", "--model", str(MODELS / "add_i8_0.tflite"))
+    names = ("litert-ref", "litert-opt", "litert-ref+single-rounding")
+    words = ("effects", str(MODELS / "add_i8_0.tflite"), *(word for name in names for word in ("--profile", name)))
     (before,) = document(*words)["operators"]
     (after,) = document(*words, "--prove")["operators"]
     assert [effect["profile"] for effect in before["effects"]] == after["proved"]
@@ -101,22 +104,22 @@ def test_what_is_proved_is_said() -> None:
 
 
 def test_one_name_alone_is_refused() -> None:
-    result = CliRunner().invoke(cli, ["profiles", "tflm"])
+    result = CliRunner().invoke(cli, ["profiles", "diff", "tflm"])
     assert result.exit_code == 2
 
 
 def test_releases_that_agree_on_a_model_are_grouped() -> None:
-    found = document("--since", "2.13", "--model", str(MODELS / "fc_i8_0.tflite"))
+    found = document("releases", str(MODELS / "fc_i8_0.tflite"), "--since", "2.13")
     groups = {tuple(a["releases"]): a["apart"] for a in found["agreements"] if a["resolver"] == "ref"}
     rounds_twice = ("tflite-2.13", "tflite-2.14", "litert-1.0", "litert-1.2")
     assert groups == {("litert-1.4", "litert-2.0", "litert-2.1", "litert-2.2", "litert-2.3"): [], rounds_twice: [0]}
-    text = run("--since", "tflite-2.13", "--model", str(MODELS / "fc_i8_0.tflite"))
+    text = run("releases", str(MODELS / "fc_i8_0.tflite"), "--since", "tflite-2.13")
     assert "litert-1.4 to litert-2.3" in text
     assert "FULLY_CONNECTED 0" in text
 
 
 @pytest.mark.parametrize(
-    "words", [("--since", "2.7"), ("--since", "2.6", "--model", "m.tflite"), ("tflm", "--since", "2.7", "--model", "m")]
+    "words", [("releases", "--since", "2.7"), ("releases", "m.tflite", "--since", "2.6"), ("tflm", "--since", "2.7")]
 )
 def test_since_is_refused_without_a_model_or_a_known_release(words: tuple[str, ...]) -> None:
     assert CliRunner().invoke(cli, ["profiles", *words]).exit_code == 2
@@ -130,7 +133,7 @@ def test_no_profile_has_the_bits_of_what_was_compiled_for_an_npu(
     tensors = [code, T("uint8", (64,)), T("int8", (1, 8), 0.5), T("int8", (1, 8), 0.5)]
     vela = Graph(tensors, (2,), (3,), [Op("ethos-u", (0, 1, 2), (3,), None, 1, b"x")])
     (tmp_path / "vela.tflite").write_bytes(build(vela))
-    for words in (["profiles", "--model"], ["run"], ["verify"], ["prove", "--all"], ["record", "-o", "g.npz"]):
+    for words in (["profiles", "effects"], ["run"], ["verify"], ["prove", "--all"], ["record", "-o", "g.npz"]):
         done = CliRunner().invoke(cli, [*words, "vela.tflite"])
         assert done.exit_code == 3, done.output
         assert "Arm Ethos-U" in done.output

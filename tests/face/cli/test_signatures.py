@@ -41,9 +41,9 @@ def document(result: Result, kind: str) -> dict:
         ("inspect", DECODER),
         ("lint", DECODER),
         ("prove", DECODER, "--between", "litert-ref", "tflm"),
-        ("profiles", "litert-ref", "tflm", "--model", DECODER),
-        ("compare", DECODER, DECODER, "--data", DECODER),
-        ("view", DECODER, "--once", "--html", "x.html"),
+        ("profiles", "effects", DECODER, "--profile", "litert-ref", "--profile", "tflm"),
+        ("compare", DECODER, DECODER, "--inputs", DECODER),
+        ("view", DECODER, "--html", "x.html"),
         ("diff", DECODER, DECODER),
         ("explain", DECODER, "--op", "0", "--element", "0"),
     ],
@@ -92,9 +92,9 @@ def test_run_names_outputs_by_signature(tmp_path: Path) -> None:
     with np.load(tmp_path / "out.npz") as arrays:
         assert arrays["s1_decode/logits"].shape == (1, 1, 128)
     np.save(tmp_path / "tokens.npy", np.zeros((1, 1), np.int32))
-    refused = tflq("run", DECODER, "--input", f"tokens={tmp_path}/tokens.npy")
+    refused = tflq("run", DECODER, "--inputs", f"tokens={tmp_path}/tokens.npy")
     assert (refused.exit_code, "name the signature" in refused.stderr) == (2, True)
-    lacking = tflq("run", DECODER, "--input", f"decode/tokens={tmp_path}/tokens.npy")
+    lacking = tflq("run", DECODER, "--inputs", f"decode/tokens={tmp_path}/tokens.npy")
     assert (lacking.exit_code, "input_pos" in lacking.stderr) == (2, True)
     assert tflq("run", DECODER, "--signature", "decode", "--html", tmp_path / "x.html").exit_code == 0
 
@@ -130,9 +130,11 @@ def test_lint_prove_and_profiles_see_every_subgraph() -> None:
         tflq("prove", DECODER, "--between", "litert-1.4-ref", "litert-ref", "--signature", "decode", "--json"), "prove"
     )
     assert {operator["subgraph"] for operator in proof["operators"]} == {1}
-    effects = document(tflq("profiles", "litert-ref", "litert-opt", "--model", DECODER, "--json"), "profiles")
+    effects = document(
+        tflq("profiles", "effects", DECODER, "--profile", "litert-ref", "--profile", "litert-opt", "--json"), "profiles"
+    )
     assert {operator["subgraph"] for operator in effects["operators"]} == {0, 1}
-    releases = document(tflq("profiles", "--since", "2.14", "--model", DECODER, "--json"), "profiles")
+    releases = document(tflq("profiles", "releases", DECODER, "--since", "2.14", "--json"), "profiles")
     assert releases["places"][-1] == "1:94"
     assert tflq("profiles", "--signature", "decode").exit_code == 2
 
@@ -151,7 +153,7 @@ def test_compare_needs_a_signature(tmp_path: Path) -> None:
 
 def test_view_draws_one_signature(tmp_path: Path) -> None:
     page = tmp_path / "x.html"
-    assert tflq("view", DECODER, "--once", "--html", page, "--signature", "decode").exit_code == 0
+    assert tflq("view", DECODER, "--html", page, "--signature", "decode").exit_code == 0
     assert "decode/reshape_94" in page.read_text()
 
 

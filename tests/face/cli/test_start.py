@@ -11,7 +11,7 @@ from support import suites
 from tflq.engine.profiles import by_name
 from tflq.engine.runtimes import by_name as runtime_by_name
 from tflq.face.cli.main import VERBS, cli
-from tflq.face.cli.start import EARLIER, TASKS, overview, with_verb
+from tflq.face.cli.start import TASKS, overview, with_verb
 
 MODEL = str(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite")
 
@@ -23,8 +23,6 @@ def tflq(*words: str) -> Result:
 def test_every_verb_has_one_task() -> None:
     listed = [verb for verbs in TASKS.values() for verb in verbs]
     assert sorted(listed) == sorted(VERBS)
-    assert {now[0] for now in EARLIER.values()} <= set(VERBS)
-    assert not set(EARLIER) & set(VERBS)
 
 
 def test_installed_runtimes_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +47,6 @@ def test_installed_runtimes_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
         (["m.tflite", "--op", "1"], ["inspect", "m.tflite", "--op", "1"]),
         (["M.TFLITE"], ["inspect", "M.TFLITE"]),
         (["gemma.litertlm:1"], ["inspect", "gemma.litertlm:1"]),
-        (["identify", "m.tflite"], ["fit", "m.tflite"]),
         (["verify", "m.tflite"], ["verify", "m.tflite"]),
         (["-V"], ["-V"]),
     ],
@@ -66,31 +63,6 @@ def test_a_model_alone_is_inspected() -> None:
 
 def test_the_version_is_a_word_too() -> None:
     assert tflq("version").stdout == tflq("--version").stdout
-
-
-@pytest.mark.parametrize(("name", "now"), EARLIER.items())
-def test_earlier_names_still_work_and_name_the_present_ones(name: str, now: tuple[str, ...]) -> None:
-    asked = tflq(name, "--help")
-    assert asked.exit_code == 0
-    assert asked.stdout == tflq(*now, "--help").stdout
-    assert asked.stderr == f"tflq: `tflq {name}` is now `tflq {' '.join(now)}`\n"
-    assert f"  {name} " not in tflq("--help").stdout
-
-
-def test_the_words_of_earlier_versions_still_work() -> None:
-    pairs = (
-        (("profiles", "litert-ref", "tflm"), ("profiles", "diff", "litert-ref", "tflm")),
-        (("profiles", "--model", MODEL), ("profiles", "effects", MODEL)),
-        (
-            ("profiles", "litert-ref", "tflm", "--model", MODEL),
-            ("profiles", "effects", MODEL, "--profile", "litert-ref", "--profile", "tflm"),
-        ),
-        (("profiles", "--since", "2.9", "--model", MODEL), ("profiles", "releases", MODEL, "--since", "2.9")),
-    )
-    for earlier, now in pairs:
-        old, new = tflq(*earlier), tflq(*now)
-        assert (old.exit_code, old.stdout) == (new.exit_code, new.stdout)
-        assert old.stderr.startswith(f"tflq: this is now `tflq {' '.join(now[:2])}")
 
 
 def test_a_capital_is_answered() -> None:

@@ -40,7 +40,7 @@ def test_it_compiles_once(tmp_path: Path) -> None:
 
 def test_who_listens_within_hears_and_so_does_who_listens_around() -> None:
     told: list[tuple[str, int]] = []
-    assert listener() is None
+    before = listener()
     with heard(lambda c: told.append(("around", c.functions))) as around, heard() as within:
         heard_by = listener()
         assert heard_by is within
@@ -48,7 +48,7 @@ def test_who_listens_within_hears_and_so_does_who_listens_around() -> None:
         heard_by.begin()
         heard_by.end()
         heard_by.end()
-    assert listener() is None
+    assert listener() is before
     assert told == [("around", 0), ("around", 0), ("around", 1), ("around", 2)]
     assert around.functions == within.functions == 2
     assert around.seconds == within.seconds
@@ -57,6 +57,7 @@ def test_who_listens_within_hears_and_so_does_who_listens_around() -> None:
 def test_a_terminal_is_told_when_it_lasts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
+    before = listener()
     for patience, says in ((60.0, False), (-1.0, True)):
         monkeypatch.setattr(compiling, "PATIENCE", patience)
         with compiling.compiling():
@@ -66,4 +67,4 @@ def test_a_terminal_is_told_when_it_lasts(monkeypatch: pytest.MonkeyPatch, capsy
             compilations.end()
         assert ("compiling kernels, once" in capsys.readouterr().err) == says
     with compiling.compiling(quiet=True):
-        assert listener() is None
+        assert listener() is before

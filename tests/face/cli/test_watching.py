@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tflq.errors import FileAccessError
 from tflq.face.cli.watching import State, files_of, state_of, watch
-from tflq.model.storage.output import write_file
+from tflq.model.storage.output import check_outputs, write_file
 from tflq.model.storage.stores import write_store
 
 
@@ -101,3 +102,19 @@ def test_outputs_are_no_inputs() -> None:
         Path(name).write_bytes(b"")
     assert files_of(["verify", "a", "-o", "b", "--html=c", "--sarif", "d", "-oe"]) == ["a"]
     assert list(state_of(["a", "b"], frozenset({os.path.realpath("b")}))) == ["a"]
+
+
+def test_a_run_replaces_what_an_earlier_one_wrote_and_nothing_else() -> None:
+    Path("other").write_bytes(b"kept")
+    refused: list[str] = []
+
+    def job() -> None:
+        for name in ("page", "other"):
+            try:
+                check_outputs([name])
+                grows(name)()
+            except FileAccessError as error:
+                refused.append(error.path)
+
+    assert runs(job, ["a"], {3: lambda: Path("a").write_bytes(b"22")}) == 2
+    assert (Path("page").stat().st_size, Path("other").read_bytes(), set(refused)) == (3, b"kept", {"other"})

@@ -34,9 +34,9 @@ SLOW = {
     "element": "explain {int8} --element 0,0",
     "fit": "fit {int8} --dump {dump}",
     "reduce": "reduce {int8} --dump {dump} -f -o {folder}/small",
-    "pair": "profiles litert-ref litert-opt",
-    "effects": "profiles --model {int8} --all",
-    "since": "profiles --since tflite-2.13 --model {int8}",
+    "pair": "profiles diff litert-ref litert-opt",
+    "effects": "profiles effects {int8} --all",
+    "since": "profiles releases {int8} --since tflite-2.13",
     "court": "court {int8} --with litert-ref,litert-opt,tflm-cmsis-nn-single,tf-1.15-ref",
     "prove": "prove {int8} --between litert-ref litert-opt",
     "compare": "compare {float} {int8} --inputs {rows} --all",
@@ -96,7 +96,7 @@ def test_a_slow_verb_fits(verb: str, width: int, files: dict[str, Path], monkeyp
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(suites.missing()), reason="no shared test material")
-@pytest.mark.parametrize("words", ["inspect {m}", "inspect {m} --op 3", "lint {m}", "profiles --model {m}", "run {m}"])
+@pytest.mark.parametrize("words", ["inspect {m}", "inspect {m} --op 3", "lint {m}", "profiles effects {m}", "run {m}"])
 def test_a_large_model_fits(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = suites.SHARED / "suites" / "real" / "models" / "coral" / "mobilenet_v2_1.0_224_quant.tflite"
     check(printed(words, {"m": model}, 80, monkeypatch), 80)

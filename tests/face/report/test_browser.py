@@ -6,7 +6,6 @@ Screenshots of all pages are left in the folder that pytest prints as its tempor
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,12 +16,11 @@ import pytest
 from support import suites
 from support.browser import VIEWS, Browser, browser
 from support.hostile import NAMES
-from support.pages import GOLDEN, INT8, PAGES, WITHOUT_GRAPH, files_for_pages, page_of, verbs
+from support.pages import INT8, PAGES, WITHOUT_GRAPH, files_for_pages, page_of, verbs
 from tflq.engine.api.files import load, save
 from tflq.face.report.graph.standard import ModelView, view_of
 from tflq.face.report.render import html
 from tflq.face.report.verbs.inspect.report import inspect_report
-from tflq.face.report.verbs.view.server import Watched, follow, serve
 
 pytestmark = pytest.mark.slow
 
@@ -241,28 +239,3 @@ def test_mobilenet_fits_in_three_megabytes(chromium: Browser, folder: Path) -> N
     assert (chromium.run(OUTSIDE), chromium.run(OVERLAP)) == (0, False)
     assert chromium.layout() == []
     assert chromium.complaints() == []
-
-
-def test_a_served_page_follows_its_file(chromium: Browser, folder: Path) -> None:
-    path = folder / "followed.tflite"
-    path.write_bytes(INT8.read_bytes())
-    watched = Watched(lambda: inspect_page(view_of(path)), [str(path)], lambda line: None)
-    stop = threading.Event()
-    thread = threading.Thread(target=follow, args=(watched, stop))
-    thread.start()
-    try:
-        with serve(watched) as address:
-            chromium.show(address)
-            first = chromium.run("return document.querySelectorAll('.box').length")
-            path.write_bytes((GOLDEN / "digits_unet_int8.tflite").read_bytes())
-            for _ in range(300):
-                time.sleep(0.1)
-                if chromium.run("return document.querySelectorAll('.box').length") not in (0, first):
-                    break
-            else:
-                pytest.fail("the page was not loaded again")
-            assert all(request.startswith((address, "data:")) for request in chromium.requests())
-            assert chromium.complaints() == []
-    finally:
-        stop.set()
-        thread.join()

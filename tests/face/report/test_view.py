@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import http.client
 import json
-import threading
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -20,7 +17,6 @@ from tflq.comparison.verification.results import InputFacts
 from tflq.face.cli.main import cli
 from tflq.face.report.graph.colouring import LEVELS, scale, states
 from tflq.face.report.verbs.view.overlay import COLOURS, overlay
-from tflq.face.report.verbs.view.server import Watched, serve
 
 GOLDEN = suites.ROOT / "golden"
 CONV = GOLDEN / "singleop" / "models" / "tie_conv_i8_0.tflite"
@@ -45,7 +41,7 @@ def test_what_is_given_decides_the_page(
     observation = Observation((entries["s0_in0"],), (entries["s0_out0"],))
     digest = hashlib.sha256(CONV.read_bytes()).hexdigest()
     Golden((observation,), False, InputFacts("made", None, 1), {"name": "device"}, digest).save("golden.npz")
-    assert view(*words, "--once", "--html", "page.html", "--overlay", "nodes.json") == 0
+    assert view(*words, "--html", "page.html", "--overlay", "nodes.json") == 0
     assert f'<p class="verb">tflq {verb}</p>' in Path("page.html").read_text(encoding="utf-8")
     nodes = json.loads(Path("nodes.json").read_text(encoding="utf-8"))
     assert set(nodes["results"]) <= {str(i) for i in range(20)}
@@ -53,8 +49,8 @@ def test_what_is_given_decides_the_page(
     assert nodes["name"].startswith("tflq: ")
 
 
-def test_once_has_to_write_something() -> None:
-    assert view(CONV, "--once") == 2
+def test_it_has_to_write_something() -> None:
+    assert view(CONV) == 2
 
 
 def test_node_data_carries_values_colours_and_bounds() -> None:
@@ -74,7 +70,7 @@ def member(value: Any, name: str) -> Any:
 def test_model_explorer_loads_it(tmp_path: Path) -> None:
     explorer = pytest.importorskip("model_explorer", reason="ai-edge-model-explorer is not installed")
     builder = pytest.importorskip("model_explorer.node_data_builder")
-    assert view(INT8, "--once", "--overlay", tmp_path / "nodes.json") == 0
+    assert view(INT8, "--overlay", tmp_path / "nodes.json") == 0
     nodes = json.loads((tmp_path / "nodes.json").read_text(encoding="utf-8"))
     results = {key: builder.NodeDataResult(**value) for key, value in nodes["results"].items()}
     thresholds = [builder.ThresholdItem(**item) for item in nodes["thresholds"]]
@@ -88,71 +84,3 @@ def test_model_explorer_loads_it(tmp_path: Path) -> None:
     nodes_there = member(member(converted, "graphs")[0], "nodes")
     known = {member(node, "id") for node in nodes_there if not member(node, "label").startswith("Graph")}
     assert set(results) <= known
-
-
-def answer(address: str, path: str = "", host: str | None = None) -> tuple[int, bytes]:
-    parts = urlsplit(address)
-    connection = http.client.HTTPConnection("127.0.0.1", parts.port, timeout=30)
-    connection.request("GET", path or parts.path, headers={"Host": host or f"127.0.0.1:{parts.port}"})
-    response = connection.getresponse()
-    return response.status, response.read()
-
-
-def test_the_server_answers_only_those_who_were_told() -> None:
-    watched = Watched(lambda: "<body>page default-src 'none';", [], lambda line: None)
-    with serve(watched) as address:
-        status, body = answer(address)
-        assert (status, b'data-events="events?0"' in body, b"connect-src 'self'" in body) == (200, True, True)
-        assert answer(address, "/")[0] == 404
-        assert answer(address, urlsplit(address).path + "other")[0] == 404
-        assert answer(address, host="evil.example:80")[0] == 404
-
-
-def test_a_change_makes_the_page_again_and_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "model"
-    path.write_text("1")
-    told: list[str] = []
-    watched = Watched(lambda: f"<body>{int(path.read_text())}", [str(path)], told.append)
-    assert not watched.refresh()
-    with serve(watched) as address:
-        waiting = threading.Thread(
-            target=lambda: told.append(answer(address, urlsplit(address).path + "events")[1].decode())
-        )
-        waiting.start()
-        path.write_text("half")
-        assert not watched.refresh()
-        path.write_text("22222")
-        while waiting.is_alive():
-            watched.refresh()
-            waiting.join(0.2)
-            path.write_text(str(int(path.read_text()) * 10))
-    assert watched.page.startswith("<body>2222")
-    assert told[0].startswith("not rebuilt")
-    assert any("event: changed" in line for line in told)
-
-
-def test_a_change_while_the_first_page_is_built_is_seen(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "model"
-    path.parent.mkdir()
-    path.write_text("1")
-
-    def make() -> str:
-        text = path.read_text()
-        if text == "1":
-            path.write_text("22")  # after it was read
-        return f"<body>{text}"
-
-    watched = Watched(make, [str(tmp_path)], lambda line: None)
-    assert watched.page == "<body>1"
-    assert watched.refresh()
-    assert watched.page == "<body>22"
-
-
-def test_a_page_asks_for_what_is_later_than_itself(tmp_path: Path) -> None:
-    path = tmp_path / "model"
-    path.write_text("1")
-    watched = Watched(path.read_text, [str(path)], lambda line: None)
-    with serve(watched) as address:
-        path.write_text("22")
-        assert watched.refresh()  # between the load of the page and its question
-        assert b"event: changed" in answer(address, urlsplit(address).path + "events?0")[1]

@@ -9,14 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from tflq.comparison.benchmark.race import Race
-from tflq.comparison.benchmark.results import Benched, Case, Limit, OperatorTime, Side
+from tflq.comparison.benchmark.results import Benched, Case, OperatorTime, Side
 from tflq.comparison.inspection.operators import macs_with_calls
 from tflq.comparison.verification.feeding import Feed, Feeds, make_feeds
 from tflq.comparison.verification.preparation import PLAIN, Preparation
 from tflq.engine.api.files import Source, package
 from tflq.engine.api.subject import Subject, subject
 from tflq.engine.interpreter.limits import current_limits
-from tflq.engine.jit.crew import cores
 from tflq.engine.microkernels.forms import choose
 from tflq.engine.profiles import by_name as profile_by_name
 from tflq.engine.runtimes import RUNTIMES, ProcessRuntime, Step
@@ -25,7 +24,7 @@ from tflq.engine.runtimes import named as runtime_named
 from tflq.engine.runtimes.children import temporary_folder
 from tflq.engine.runtimes.timed import Contestant, Job, tflq_contestant
 from tflq.errors import OptionError, RuntimeMissing
-from tflq.model.ir import Model, OperatorView, Signed, TensorType, signed, view
+from tflq.model.ir import Model, Signed, signed, view
 from tflq.progress import Progress, silent
 from tflq.statements import Statement
 
@@ -33,14 +32,6 @@ from tflq.statements import Statement
 _TIMEOUT = 900.0
 #: The share of a side's seconds that is spent on timing its operators.
 _OF_OPERATORS = 0.5
-#: Kinds of arithmetic limits by the type of an operator's values; see tflq.engine.microkernels.limits.
-_LIMITS = {
-    TensorType.INT8: "codes",
-    TensorType.UINT8: "codes",
-    TensorType.INT4: "codes",
-    TensorType.INT16: "wide",
-    TensorType.FLOAT32: "floats",
-}
 
 
 class Benchmark:
@@ -158,28 +149,12 @@ class Benchmark:
             case.sides.append(side)
 
     def _finish(self, part: Signed, base: Contestant, case: Case) -> None:
-        """Time the operators of tflq, and measure the limits of the processor once."""
+        """Time the operators of tflq."""
         times = base.operators(self._seconds * _OF_OPERATORS)
         ops = {op.index: op for op in view(part.model).ops}
         case.operators = tuple(
-            OperatorTime(index, ops[index].name, seconds, macs, limit_of(ops[index]) if macs else "")
-            for index, seconds in times
-            for macs in (macs_with_calls(ops[index]),)
+            OperatorTime(index, ops[index].name, seconds, macs_with_calls(ops[index])) for index, seconds in times
         )
-        if not self.result.limits:
-            most = min(self._threads, cores())
-            found = base.limits().items()
-            self.result.limits = {kind: Limit(one["form"], one["rate"] * most) for kind, one in found}
-
-
-def limit_of(op: OperatorView) -> str:
-    """Return the kind of limit of an operator's products; "" if it has none.
-
-    Weights decide: floats times integer weights are quantized before they are multiplied.
-    """
-    types = [spec.type for spec in op.input_specs[:2] if spec is not None and isinstance(spec.type, TensorType)]
-    kinds = {_LIMITS.get(kind, "") for kind in types}
-    return next((kind for kind in ("wide", "codes", "floats") if kind in kinds), "")
 
 
 def _steps_of(part: Signed, feeds: Feeds) -> list[Step]:

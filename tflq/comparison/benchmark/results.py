@@ -85,29 +85,17 @@ def ratio(one: Side, other: Side) -> Ratio:
 
 @dataclass(frozen=True, slots=True)
 class OperatorTime:
-    """The median time of one operator of tflq, with those of the subgraphs that it calls.
-
-    `limit` is the kind of arithmetic limit that its products have; empty without products or without a limit.
-    """
+    """The median time of one operator of tflq, with those of the subgraphs that it calls."""
 
     index: int
     op: str
     seconds: float
     macs: int
-    limit: str = ""
 
     @property
     def rate(self) -> float:
         """Multiply-accumulates a second; 0 if it has none, or took no time."""
         return self.macs / self.seconds if self.seconds else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """The measured multiply-accumulates a second of the processor in a form of instructions, with all threads."""
-
-    form: str
-    rate: float
 
 
 @dataclass(slots=True)
@@ -138,7 +126,6 @@ class Benched:
     threads: int
     kernels: str  # the form of the products of 8-bit codes
     cases: list[Case] = field(default_factory=list)
-    limits: Mapping[str, Limit] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
     interrupted: bool = False

@@ -71,11 +71,6 @@ class Contestant:
         """Return operators of tflq with the median of their seconds. Raises as `burst`."""
         return [(index, value) for index, value in self._ask({"do": "operators", "seconds": seconds})["operators"]]
 
-    def limits(self) -> dict[str, Any]:
-        """Return the arithmetic limits of the processor: see tflq.engine.microkernels.limits. Raises as `burst`."""
-        found: dict[str, Any] = self._ask({"do": "limits"})["limits"]
-        return found
-
 
 def tflq_contestant(profile: str, threads: int, timeout: float) -> ProcessRuntime:
     """Return tflq under a profile as a runtime in a process of its own."""

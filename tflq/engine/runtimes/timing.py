@@ -120,10 +120,6 @@ class Contestant:
         times = import_module("tflq.engine.api.timing").operator_times
         return {"operators": times(self.driver.interpreter, self.job["subgraph"], seconds)}
 
-    def limits(self) -> Dict[str, Any]:  # noqa: UP006
-        """Measure the arithmetic limits of this processor: see tflq.engine.microkernels.limits."""
-        return {"limits": import_module("tflq.engine.microkernels.limits").limits()}
-
 
 def quiet(doing: str) -> None:
     """Ignore a stage."""

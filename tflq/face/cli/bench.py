@@ -61,8 +61,8 @@ def bench_command(models: tuple[str, ...], html: str | None, force: bool, as_jso
     Each side is a process of its own. They take turns of 50 ms, so that a drift of the machine affects all alike. The
     table has the median and the least time of an invoke, the ratio of the profile's median to each runtime's with its
     quartiles over the turns, the time from imports to the first result, the peak of resident memory, and whether the
-    outputs have the same bits. Operators of the profile are listed with multiply-accumulates a second, and as a share
-    of the measured limit of this processor. Ctrl-C prints what was timed so far.
+    outputs have the same bits. Operators of the profile are listed with multiply-accumulates a second. Ctrl-C prints
+    what was timed so far.
 
     \b
     tflq bench model.tflite

@@ -10,7 +10,6 @@ from tflq.face.cli.exits import Exit
 from tflq.face.cli.files import check_files, force_option, write_overlay, write_page
 from tflq.face.cli.inputs import scaling_options
 from tflq.face.cli.options import (
-    Renamed,
     html_option,
     json_option,
     limit_options,
@@ -28,9 +27,7 @@ from tflq.face.cli.sources import float_subject
 @click.argument("others", metavar="INT8...", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--inputs",
-    "--data",
     "data",
-    cls=Renamed,
     required=True,
     metavar="PATH",
     type=click.Path(),

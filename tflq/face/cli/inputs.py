@@ -99,17 +99,16 @@ def named_input_options(function: F) -> F:
     """
 
     @functools.wraps(function)
-    def chosen(*words: Any, inputs: tuple[str, ...], files: tuple[str, ...], **options: Any) -> Any:
+    def chosen(*words: Any, inputs: tuple[str, ...], **options: Any) -> Any:
         whole = [word for word in inputs if "=" not in word or os.path.exists(word)]
-        files = (*files, *(word for word in inputs if word not in whole))
+        files = tuple(word for word in inputs if word not in whole)
         if len(whole) > 1 or (whole and files):
             raise click.UsageError("give --inputs once, or once for each input as --inputs NAME=FILE")
         return function(*words, inputs=whole[0] if whole else None, files=files, **options)
 
     text = f"{_SOURCES}; NAME=FILE for one input, repeatable. [default: random]"
-    earlier = click.option("--input", "files", multiple=True, hidden=True)
     option = click.option("--inputs", multiple=True, metavar="SOURCE", help=text, callback=_each_from_stdin)
-    return option(generated_options(earlier(cast(F, chosen))))
+    return option(generated_options(cast(F, chosen)))
 
 
 def _each_from_stdin(context: click.Context, option: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from tflq.face.cli.output import (
     say_text,
     say_warning,
 )
-from tflq.face.cli.start import EARLIER, Group, overview, with_verb, write_verbs
+from tflq.face.cli.start import Group, overview, with_verb, write_verbs
 from tflq.face.report.compiling import compiling
 from tflq.interrupts import import_whole
 
@@ -75,15 +75,13 @@ class Verbs(Group):
     """A group that imports commands on demand, and turns their errors into exit codes."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words with the verb spelled out; an earlier name of it is named with the present one."""
+        """Parse the words with the verb spelled out."""
         if args == ["help", "words"]:
             from tflq.face.report.render.text import line_width
             from tflq.face.report.words import glossary_text
 
             say_text(glossary_text(line_width() or 100))
             ctx.exit()
-        if args and args[0] in EARLIER and not ctx.resilient_parsing:
-            say_error(f"tflq: `tflq {args[0]}` is now `tflq {' '.join(EARLIER[args[0]])}`")
         return super().parse_args(ctx, with_verb(args))
 
     def first_screen(self, ctx: click.Context) -> str:

@@ -14,22 +14,6 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Renamed(click.Option):
-    """An option that also takes an earlier name, which help and errors leave out: its last name."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the row of the help, without the earlier name."""
-        names, self.opts = self.opts, self.opts[:-1]
-        try:
-            return super().get_help_record(ctx)
-        finally:
-            self.opts = names
-
-    def get_error_hint(self, ctx: click.Context | None) -> str:
-        """Return the name for errors."""
-        return f"'{self.opts[0]}'"
-
-
 def from_stdin(context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
     """Return the path of a temporary file with standard input's contents if the word is "-"; else the word."""
     if value != "-":
@@ -57,16 +41,18 @@ debug_option = click.option(
 )
 
 
+def watch_option(function: F) -> F:
+    """Add --watch, which is read where commands run."""
+    text = "Run again whenever a file that the command names has changed; Ctrl-C ends."
+    return click.option("--watch", is_flag=True, expose_value=False, callback=_remember, help=text)(function)
+
+
 def json_option(function: F) -> F:
     """Add --json, and --quiet, --watch and --debug, which are read where reports and errors are printed."""
-    for name, text in (
-        ("--watch", "Run again whenever a file that the command names has changed; Ctrl-C ends."),
-        ("--quiet", "Print only the first line, the verdict, and no progress."),
-    ):
-        names = ("-q", name) if name == "--quiet" else (name,)
-        function = click.option(*names, is_flag=True, expose_value=False, callback=_remember, help=text)(function)
+    text = "Print only the first line, the verdict, and no progress."
+    quiet = click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_remember, help=text)
     return click.option("--json", "as_json", is_flag=True, help="Print a JSON document (schemas/ describes it).")(
-        debug_option(function)
+        debug_option(quiet(watch_option(function)))
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -11,22 +10,19 @@ import click
 
 from tflq.face.cli.exits import Exit
 from tflq.face.cli.files import check_files, force_option, write_overlay, write_page
-from tflq.face.cli.options import from_stdin, html_option, json_option, model_argument, overlay_option, signature_option
-from tflq.face.cli.output import say, say_document, say_error
+from tflq.face.cli.options import html_option, json_option, model_argument, overlay_option, signature_option
+from tflq.face.cli.output import say, say_document
 from tflq.face.cli.several import Found, each_model, models_argument, only_of_one
 from tflq.face.cli.start import Group
 
 
 class Profiles(Group):
-    """The group, which lists the profiles if no verb follows, and takes the words of earlier versions."""
+    """The group, which lists the profiles if no verb follows."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words; without a verb they are those of `list`, or of an earlier version."""
-        if not {"-h", "--help"} & set(args[:1]) and (not args or args[0] not in self.commands):
-            is_earlier = any(not word.startswith("-") for word in args[:1]) or {"--model", "--since", "--prove"} & set(
-                args
-            )
-            args = [_EARLIER if is_earlier else "list", *args]
+        """Parse the words; without a verb they are those of `list`."""
+        if not {"-h", "--help"} & set(args[:1]) and all(word.startswith("-") for word in args[:1]):
+            args = ["list", *args]
         return super().parse_args(ctx, args)
 
 
@@ -181,69 +177,6 @@ def releases_command(model: str, since: str, signature: str | None, as_json: boo
     else:
         say(agreements_report(found))
     return Exit.SAME
-
-
-#: The hidden command for words of earlier versions.
-_EARLIER = "earlier"
-
-
-@profiles_command.command(_EARLIER, hidden=True)
-@click.argument("names", nargs=-1)
-@click.option(
-    "--model",
-    "models",
-    type=click.Path(),
-    multiple=True,
-    callback=lambda context, option, words: tuple(str(from_stdin(context, option, word)) for word in words),
-)
-@click.option("--prove", is_flag=True)
-@click.option("--all", "everything", is_flag=True)
-@click.option("--since")
-@signature_option
-@html_option
-@overlay_option
-@force_option
-@json_option
-@click.pass_context
-def earlier_command(
-    context: click.Context,
-    /,
-    names: tuple[str, ...],
-    models: tuple[str, ...],
-    since: str | None,
-    prove: bool,
-    everything: bool,
-    signature: str | None,
-    overlay: str | None,
-    **kept: Any,
-) -> Any:
-    """Take the words of earlier versions: two profiles, or --model, with or without --since."""
-    from tflq.errors import OptionError
-
-    chosen: dict[str, Any]
-    words: tuple[str, ...]
-    if since is not None:
-        if names or prove or kept["html"] is not None or len(models) != 1:
-            raise OptionError("--since RELEASE goes with --model MODEL, and with neither PROFILE, --prove nor --html")
-        command, words = releases_command, ("releases", *models, "--since", since)
-        chosen = {"model": models[0], "since": since, "signature": signature, "as_json": kept["as_json"]}
-    elif models:
-        flags = [name for name, is_set in (("--prove", prove), ("--all", everything)) if is_set]
-        words = ("effects", *models, *(word for name in names for word in ("--profile", name)), *flags)
-        command = effects_command
-        chosen = {"models": models, "names": names, "prove": prove, "everything": everything}
-        chosen |= {"signature": signature, "overlay": overlay, **kept}
-    else:
-        for option, value in (("--prove", prove), ("--overlay", overlay), ("--signature", signature)):
-            if value:
-                raise OptionError(f"{option} is for `tflq profiles effects MODEL`")
-        if len(names) != 2:
-            raise OptionError("give two profiles to compare, as in `tflq profiles diff A B`")
-        command, words = diff_command, ("diff", *names)
-        chosen = {"first": names[0], "second": names[1], **kept}
-    code = context.invoke(command, **chosen)
-    say_error(f"tflq: this is now `{shlex.join(('tflq', 'profiles', *words))}`")
-    return code
 
 
 #: Columns of the summary of several models.

@@ -9,7 +9,7 @@ import click
 
 from tflq.face.cli.files import force_option
 from tflq.face.cli.inputs import scaling_options
-from tflq.face.cli.options import Renamed, html_option, json_option, limit_options, overlay_option, python_option
+from tflq.face.cli.options import html_option, json_option, limit_options, overlay_option, python_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -94,9 +94,6 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option(
         "--runtimes",
-        "--profile",
-        "runtimes",
-        cls=Renamed,
         metavar="PROFILES",
         help="Runtimes that the file is for, with commas: candidates are judged on all, refined on the first. "
         "[default: the recipe's]",

@@ -20,15 +20,6 @@ TASKS = {
     "make": ("quantize", "compare"),
     "ship": ("conform",),
 }
-#: Earlier names of verbs, which are still taken, and what they are now.
-EARLIER = {
-    "identify": ("fit",),
-    "evaluate": ("compare",),
-    "runtimes": ("profiles",),
-    "precompile": ("doctor", "--warm"),
-    "warm": ("doctor", "--warm"),
-    "export": ("golden", "export"),
-}
 #: Endings of files that are inspected if no verb is given.
 MODELS = (".tflite", ".lite", ".litertlm", ".task")
 #: Distributions of the runtimes, as pip names them.
@@ -73,8 +64,7 @@ def _install() -> Iterator[str]:
 def with_verb(words: list[str]) -> list[str]:
     """Return the words of a command line with the verb spelled out.
 
-    A model without a verb is inspected, earlier names of verbs are replaced, `version` is an option, and `help VERB` is
-    `VERB --help`.
+    A model without a verb is inspected, `version` is an option, and `help VERB` is `VERB --help`.
     """
     first = words[0] if words else ""
     if first == "version" and len(words) == 1:
@@ -83,8 +73,7 @@ def with_verb(words: list[str]) -> list[str]:
         return [*with_verb(words[1:]), "--help"]
     if not first.startswith("-") and first.partition(":")[0].lower().endswith(MODELS):
         return ["inspect", *words]
-    rest = words[2:] if words[:2] == ["export", "c"] else words[1:]
-    return [*EARLIER.get(first, (first,)), *rest] if words else []
+    return words
 
 
 class Group(click.Group):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflq.face.cli.certificate import say_check
 from tflq.face.cli.continuous import Continuous, continuous_options
 from tflq.face.cli.files import check_files, force_option, golden_place, write_junit, write_overlay, write_page
 from tflq.face.cli.inputs import input_options, preparation_options, reading_words
@@ -25,7 +24,7 @@ from tflq.face.cli.options import (
     signature_option,
     tolerance_option,
 )
-from tflq.face.cli.output import say, say_document, say_error
+from tflq.face.cli.output import say, say_document
 from tflq.face.cli.several import fill, models_argument, only_of_one
 from tflq.face.cli.verified import verify_several
 
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     "{folder} its folder.",
 )
 @click.option("--baseline", metavar="FILE", help="Known and accepted differences (.json): only new ones fail.")
-@click.option("--certificate", type=click.Path(), hidden=True)  # now prove --check
 @click.option(
     "--mode", type=click.Choice(["isolated", "cumulative"]), help="[default: isolated, if all tensors are known]"
 )
@@ -75,7 +73,6 @@ def verify_command(
     against: str | None,
     golden: str | None,
     baseline: str | None,
-    certificate: str | None,
     all_operators: bool,
     junit: str | None,
     sarif: str | None,
@@ -114,11 +111,6 @@ def verify_command(
     golden, baseline = _golden_and_baseline(context, against, golden, baseline)
     if golden and not _typed(context, "inputs"):
         options["inputs"] = None  # from a configuration; golden files bring their own
-    if certificate is not None:
-        if against or _typed(context, "golden") or _typed(context, "baseline") or len(models) > 1:
-            raise OptionError("--certificate is for one model, and goes without --against, --golden and --baseline")
-        say_error("tflq: this is now `tflq prove MODEL --check FILE`")
-        return say_check(models[0], certificate, as_json=as_json)
     only_of_one(models, (("--html", html), ("--overlay", overlay)))
     check_files([junit, html, overlay, sarif], [*models, golden, options["inputs"], baseline], force=force)
     kept = Continuous(baseline, sarif, accept_until, reason)

@@ -1,4 +1,4 @@
-"""`tflq view`: a model and its results in the browser."""
+"""`tflq view`: the page about a model and its results, and node data."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ import click
 
 from tflq.face.cli.exits import Exit
 from tflq.face.cli.files import check_files, force_option, write_html, write_node_data
-from tflq.face.cli.options import Renamed, debug_option, html_option, model_argument, profile_option, signature_option
-from tflq.face.cli.output import say, say_error
+from tflq.face.cli.options import (
+    debug_option,
+    html_option,
+    model_argument,
+    profile_option,
+    signature_option,
+    watch_option,
+)
 
 
 @click.command("view")
@@ -16,22 +22,12 @@ from tflq.face.cli.output import say, say_error
 @profile_option
 @signature_option
 @click.option(
-    "--inputs",
-    "--data",
-    "data",
-    cls=Renamed,
-    metavar="PATH",
-    type=click.Path(),
-    help="Inputs for the comparison of MODEL and INT8.",
+    "--inputs", "data", metavar="PATH", type=click.Path(), help="Inputs for the comparison of MODEL and INT8."
 )
-@click.option(
-    "--port", default=0, metavar="N", type=click.IntRange(0, 65535), help="Port of the page. [default: a free one]"
-)
-@click.option("--no-browser", is_flag=True, help="Only print the page's address.")
 @html_option
-@click.option("--overlay", metavar="FILE", type=click.Path(), help="Also write node data for Model Explorer (JSON).")
-@click.option("--once", is_flag=True, help="Write --html and --overlay without serving the page.")
+@click.option("--overlay", metavar="FILE", type=click.Path(), help="Write node data for Model Explorer (JSON).")
 @force_option
+@watch_option
 @debug_option
 def view_command(
     model: str,
@@ -39,52 +35,30 @@ def view_command(
     profile: str,
     signature: str | None,
     data: str | None,
-    port: int,
-    no_browser: bool,
     html: str | None,
     overlay: str | None,
-    once: bool,
     force: bool,
 ) -> int:
-    """Open a page about MODEL in the browser; it is updated whenever a file changes, until Ctrl-C.
+    """Write a page about MODEL, or node data; with --watch again whenever a file has changed, until Ctrl-C.
 
     The page of MODEL alone is that of `inspect`; with a golden file, that of `verify`. With a dump it is that of
     `explain`; with another model that of `diff`, or of `compare` with --inputs. Of several signatures it draws the
     first, or the one that --signature names.
 
-    Only this machine can open the page.
-
     \b
-    tflq view model.tflite
-    tflq view model.tflite golden.npz
-    tflq view float.tflite int8.tflite --inputs samples.npz
+    tflq view model.tflite --html page.html
+    tflq view model.tflite golden.npz --html page.html --watch
+    tflq view float.tflite int8.tflite --inputs samples.npz --html page.html
     """
-    if once and html is None and overlay is None:
-        raise click.UsageError("--once writes --html or --overlay: give one of them")
+    if html is None and overlay is None:
+        raise click.UsageError("give --html, --overlay or both: the files to write")
     check_files([html, overlay], [model, other, data], force=force)
     from tflq.face.report.verbs.view.overlay import overlay as overlay_of
     from tflq.face.report.verbs.view.picture import picture
 
-    def make() -> str:
-        drawn = picture(model, other, profile, data, signature)
-        if html is not None:
-            write_html(html, drawn.page)
-        if overlay is not None:
-            write_node_data(overlay, overlay_of(drawn.colourings[0]))
-        return drawn.page
-
-    if once:
-        make()
-        return Exit.SAME
-    import threading
-    import webbrowser
-
-    from tflq.face.report.verbs.view.server import Watched, follow, serve, served_report
-
-    watched = Watched(make, [path for path in (model, other, data) if path is not None], say_error)
-    with serve(watched, port) as address:
-        say(served_report(address))
-        if not no_browser:
-            webbrowser.open(address)
-        follow(watched, threading.Event())
+    drawn = picture(model, other, profile, data, signature)
+    if html is not None:
+        write_html(html, drawn.page)
+    if overlay is not None:
+        write_node_data(overlay, overlay_of(drawn.colourings[0]))
     return Exit.SAME

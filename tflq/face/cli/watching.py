@@ -60,17 +60,16 @@ def watch(
     """
     from tflq.model.storage.output import recorded_outputs
 
-    outputs: frozenset[str] = frozenset()
-    while True:
-        before = look(paths, outputs)
-        with recorded_outputs() as written:
+    with recorded_outputs() as written:  # a later run may replace what an earlier one wrote
+        while True:
+            before = look(paths, frozenset(written))
             code = run()
-        if code in (Exit.INTERRUPTED, Exit.TERMINATED):
-            return code
-        outputs |= written
-        before = {path: seen for path, seen in before.items() if not _is_below(path, outputs)}
-        say(f"tflq: exit code {code}; watching {', '.join(paths)} (Ctrl-C ends)")
-        _wait_for_change(before, partial(look, paths, outputs), pause)
+            if code in (Exit.INTERRUPTED, Exit.TERMINATED):
+                return code
+            outputs = frozenset(written)
+            before = {path: seen for path, seen in before.items() if not _is_below(path, outputs)}
+            say(f"tflq: exit code {code}; watching {', '.join(paths)} (Ctrl-C ends)")
+            _wait_for_change(before, partial(look, paths, outputs), pause)
 
 
 def _wait_for_change(before: State, look: Callable[[], State], pause: Callable[[], None]) -> None:

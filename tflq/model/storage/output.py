@@ -92,7 +92,7 @@ def check_outputs(paths: Iterable[PathLike], sources: Iterable[PathLike] = (), *
     """Refuse outputs that cannot be written, or would destroy something, before any work is done.
 
     `sources` are the inputs of the same work: files, or folders of files. Existing files are overwritten only with
-    `replace`. Streams (see `written`) may always be written to.
+    `replace`, or if the open `recorded_outputs` wrote them. Streams (see `written`) may always be written to.
 
     Raises:
         FileAccessError: Names the path and the problem.
@@ -104,7 +104,7 @@ def check_outputs(paths: Iterable[PathLike], sources: Iterable[PathLike] = (), *
                 continue
             _check_place(path)
             check_apart(path, sources, paths[:number])
-            if not replace and os.path.lexists(path):
+            if not replace and os.path.lexists(path) and os.path.realpath(path) not in (_RECORD.get() or ()):
                 raise FileAccessError(path, "exists already; --force replaces it")
         except FileAccessError:
             raise

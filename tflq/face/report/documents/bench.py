@@ -16,16 +16,10 @@ class BenchDocument(Printed):
     profiles: list[str]
     threads: int
     kernels: str
-    limits: dict[str, LimitDocument]
     missing: dict[str, str]
     notes: list[str]
     interrupted: bool
     cases: list[CaseDocument]
-
-
-class LimitDocument(TypedDict):
-    form: str
-    rate: float
 
 
 class CaseDocument(TypedDict):
@@ -74,4 +68,3 @@ class OperatorDocument(TypedDict):
     seconds: float
     macs: int
     rate: float | None
-    limit: Annotated[str, ("enum", ("codes", "wide", "floats"))] | None

@@ -67,12 +67,6 @@ def page(
     )
 
 
-def live(whole: str, version: int) -> str:
-    """Return the page for a local server: it asks that server for later versions, and reloads itself on its event."""
-    listening = whole.replace("default-src 'none';", "default-src 'none'; connect-src 'self';", 1)
-    return listening.replace("<body>", f'<body data-events="events?{version}">', 1)
-
-
 def fill(template: str, **values: Any) -> Markup:
     """Return a template of `templates/` filled in. Every text is escaped; a missing value is an error."""
     return Markup(_environment().get_template(template).render(**values))

@@ -1,7 +1,5 @@
 "use strict";
 (() => {
-  const { events } = document.body.dataset;
-  if (events) new EventSource(events).addEventListener("changed", () => location.reload());
   const graph = document.getElementById("graph");
   if (!graph) return;
   const $ = (id) => document.getElementById(id);

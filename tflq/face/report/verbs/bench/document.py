@@ -16,7 +16,6 @@ def bench_document(found: Benched) -> BenchDocument:
         "profiles": list(found.profiles),
         "threads": found.threads,
         "kernels": found.kernels,
-        "limits": {kind: fields_of(limit) for kind, limit in found.limits.items()},
         "missing": dict(found.missing),
         "notes": list(found.notes),
         "facts": facts_of(found.notes),
@@ -31,14 +30,7 @@ def _case(case: Case) -> CaseDocument:
         "inputs": fields_of(case.inputs),
         "sides": [_side(case, side) for side in case.sides],
         "operators": [
-            {
-                "index": op.index,
-                "op": op.op,
-                "seconds": op.seconds,
-                "macs": op.macs,
-                "rate": op.rate or None,
-                "limit": op.limit or None,
-            }
+            {"index": op.index, "op": op.op, "seconds": op.seconds, "macs": op.macs, "rate": op.rate or None}
             for op in case.operators
         ],
     }

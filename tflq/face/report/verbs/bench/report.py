@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from shlex import quote
 
-from tflq.comparison.benchmark.results import Benched, Case, Limit, OperatorTime, Side, ratio
+from tflq.comparison.benchmark.results import Benched, Case, OperatorTime, Side, ratio
 from tflq.face.report.blocks import (
     Bar,
     Bars,
@@ -41,19 +41,9 @@ _SIDES = (
     ("peak", ">"),
     ("bits", "<"),
 )
-_OPERATORS = (
-    ("op", ">"),
-    ("operator", "<"),
-    ("time", ">"),
-    ("share", ">"),
-    ("MACs", ">"),
-    ("MACs/s", ">"),
-    ("of limit", ">"),
-)
+_OPERATORS = (("op", ">"), ("operator", "<"), ("time", ">"), ("share", ">"), ("MACs", ">"), ("MACs/s", ">"))
 #: Operators that text lists, and that bars on a page show.
 _LISTED, _DRAWN = 5, 12
-#: Kinds of limits in words.
-_KINDS = {"codes": "8-bit codes", "wide": "16-bit codes", "floats": "floats"}
 
 
 def bench_report(found: Benched) -> Report:
@@ -64,7 +54,7 @@ def bench_report(found: Benched) -> Report:
 
 def bench_card(found: Benched) -> Report:
     """Build the report of a benchmark for a console."""
-    return Report("bench", [*_blocks(found), Brief(_conditions(found), "Next: .cases, .limits")])
+    return Report("bench", [*_blocks(found), Brief(_conditions(found), "Next: .cases")])
 
 
 def _blocks(found: Benched) -> Iterator[Block]:
@@ -132,7 +122,7 @@ def _case(found: Benched, case: Case) -> Iterator[Block]:
         total = sum(op.seconds for op in ordered)
         table = Table(
             _OPERATORS,
-            [_operator(op, total, found.limits) for op in ordered],
+            [_operator(op, total) for op in ordered],
             most=_LISTED,
             rest="... and {left} more (--html FILE shows all)",
             fold=f"all {counted(len(ordered), 'operator')} by time",
@@ -140,9 +130,7 @@ def _case(found: Benched, case: Case) -> Iterator[Block]:
         slowest = [Bar((Operator(op.index, op.op),), op.seconds, seconds_text(op.seconds)) for op in ordered[:_DRAWN]]
         title = f"Operators of {case.name}" if several else "Operators"
         yield Section(
-            _anchor("operators", case),
-            title,
-            [Text(_sum(case, found.limits)), Bars("operator", "median time", slowest), table],
+            _anchor("operators", case), title, [Text(_sum(case)), Bars("operator", "median time", slowest), table]
         )
 
 
@@ -187,38 +175,23 @@ def _bars(case: Case) -> Iterator[Block]:
     yield Bars("side", "time to the first result: imports, loading, the first invoke", ready)
 
 
-def _operator(op: OperatorTime, total: float, limits: Mapping[str, Limit]) -> list[str | Operator]:
-    limit = limits.get(op.limit)
-    share = f"{op.rate / limit.rate:.0%}" if limit is not None and op.rate else ""
+def _operator(op: OperatorTime, total: float) -> list[str | Operator]:
     rate = f"{short(op.rate)}" if op.rate else ""
     macs = short(op.macs) if op.macs else ""
     part = f"{op.seconds / total:.1%}" if total else ""
-    return [str(op.index), Operator(op.index, op.op), seconds_text(op.seconds), part, macs, rate, share]
+    return [str(op.index), Operator(op.index, op.op), seconds_text(op.seconds), part, macs, rate]
 
 
-def _sum(case: Case, limits: Mapping[str, Limit]) -> str:
+def _sum(case: Case) -> str:
     total, macs = sum(op.seconds for op in case.operators), sum(op.macs for op in case.operators)
     text = f"operators of {case.sides[0].name}: {seconds_text(total)} together"
     if not macs or not total:
         return text
-    text += f"; {short(macs)} MACs, {short(macs / total)} a second"
-    # The time that the products would take at the limits; operators without a limit leave none to compare with.
-    known = [(op.macs, limits[op.limit].rate) for op in case.operators if op.limit in limits]
-    if known and sum(count for count, _ in known) == macs:
-        least = sum(count / rate for count, rate in known)
-        text += f"; {least / total:.0%} of the arithmetic limit, which is {seconds_text(least)}"
-    return text
+    return f"{text}; {short(macs)} MACs, {short(macs / total)} a second"
 
 
 def _conditions(found: Benched) -> str:
-    text = f"{counted(found.threads, 'thread')} each; 8-bit codes are multiplied by {found.kernels}"
-    used = {op.limit for case in found.cases for op in case.operators}
-    limits = [
-        f"{short(limit.rate)} MACs/s of {_KINDS[kind]} by {limit.form}"
-        for kind, limit in found.limits.items()
-        if kind in used
-    ]
-    return text + (f"; measured limit: {', '.join(limits)}" if limits else "")
+    return f"{counted(found.threads, 'thread')} each; 8-bit codes are multiplied by {found.kernels}"
 
 
 def _describe(found: Benched) -> list[tuple[str, str]]:

@@ -1,1 +1,1 @@
-"""`tflq view`: a page in the browser that follows its files, and node data for Model Explorer."""
+"""`tflq view`: the page about what is given, and node data for Model Explorer."""
