@@ -16,7 +16,7 @@ from support.tiles import has_arm_tools
 from tflq.engine.jit import images, native, objects, shipped, targets
 from tflq.engine.jit.arguments import UnknownArgument, add_types, pack, results
 from tflq.engine.jit.building import build
-from tflq.engine.jit.compiled import Int, Real, compiled, compiling_is_off, unlock, writes
+from tflq.engine.jit.compiled import Int, Real, compiled, compiling_is_off, writes
 from tflq.engine.jit.images import Code, unpacked
 from tflq.engine.jit.machine_calls import MachineCall
 from tflq.engine.jit.machines import NotBuildable
@@ -66,7 +66,6 @@ def _scratch(x: Array, out: Array) -> None:
     out[:] = block[3]
 
 
-@unlock
 @compiled
 def _checked(x: Array) -> Int:
     for i in range(x.size):

@@ -16,7 +16,6 @@ from tflq.comparison.verification.preparation import PLAIN, Preparation
 from tflq.engine.api.files import Source, package
 from tflq.engine.api.subject import Subject, subject
 from tflq.engine.interpreter.limits import current_limits
-from tflq.engine.jit.crew import cores
 from tflq.engine.microkernels.forms import choose
 from tflq.engine.profiles import by_name as profile_by_name
 from tflq.engine.runtimes import RUNTIMES, ProcessRuntime, Step
@@ -76,7 +75,7 @@ class Benchmark:
             signature: The only signature to time. None: every one, as a case of its own.
             seconds: Time of the invokes of each side.
             runs: The least number of invokes of each side, in place of `seconds`.
-            threads: Threads of every side.
+            threads: Threads of every runtime. A profile computes an operator in one.
             python: The Python in which runtimes are installed, if not this one.
             progress: Called as progress(what, done, total).
 
@@ -132,7 +131,7 @@ class Benchmark:
             for number, (name, shown) in enumerate(zip(self._names, self.result.profiles, strict=True)):
                 side = Side(shown, is_tflq=True)
                 case.sides.append(side)
-                runtime = tflq_contestant(name, self._threads, _TIMEOUT)
+                runtime = tflq_contestant(name, _TIMEOUT)
                 ready = race.enter(side, runtime)
                 base = ready if number == 0 else base
             for name in self._against:
@@ -167,9 +166,8 @@ class Benchmark:
             for macs in (macs_with_calls(ops[index]),)
         )
         if not self.result.limits:
-            most = min(self._threads, cores())
             found = base.limits().items()
-            self.result.limits = {kind: Limit(one["form"], one["rate"] * most) for kind, one in found}
+            self.result.limits = {kind: Limit(one["form"], one["rate"]) for kind, one in found}
 
 
 def limit_of(op: OperatorView) -> str:

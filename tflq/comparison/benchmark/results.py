@@ -104,7 +104,7 @@ class OperatorTime:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The measured multiply-accumulates a second of the processor in a form of instructions, with all threads."""
+    """The measured multiply-accumulates a second of the processor in a form of instructions, in one thread."""
 
     form: str
     rate: float

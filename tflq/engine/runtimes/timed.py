@@ -77,9 +77,9 @@ class Contestant:
         return found
 
 
-def tflq_contestant(profile: str, threads: int, timeout: float) -> ProcessRuntime:
+def tflq_contestant(profile: str, timeout: float) -> ProcessRuntime:
     """Return tflq under a profile as a runtime in a process of its own."""
-    return ProcessRuntime(profile, "tflq", "tflq", profile, threads=threads, timeout=timeout)
+    return ProcessRuntime(profile, "tflq", "tflq", profile, timeout=timeout)
 
 
 @contextmanager

@@ -72,7 +72,7 @@ def convolve(data: OpData, x: Array, w: Array, bias: Array) -> Array:
 
 @in_pieces(
     lambda x, w, bias, window, *_: len(x) * window.out_h * window.out_w * w.size,
-    are_independent=True,
+    frees_threads=True,
     out="nyx",
     x="n",
     window="yx",

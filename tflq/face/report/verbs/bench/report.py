@@ -211,7 +211,8 @@ def _sum(case: Case, limits: Mapping[str, Limit]) -> str:
 
 
 def _conditions(found: Benched) -> str:
-    text = f"{counted(found.threads, 'thread')} each; 8-bit codes are multiplied by {found.kernels}"
+    of_profiles = "each" if found.threads == 1 else "for runtimes, 1 for profiles"
+    text = f"{counted(found.threads, 'thread')} {of_profiles}; 8-bit codes are multiplied by {found.kernels}"
     used = {op.limit for case in found.cases for op in case.operators}
     limits = [
         f"{short(limit.rate)} MACs/s of {_KINDS[kind]} by {limit.form}"
