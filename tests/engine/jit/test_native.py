@@ -389,6 +389,13 @@ def _doubled(x: Array, out: Array) -> None:
         out[i] = 2 * x[i]
 
 
+@writes("out")
+@compiled
+def _summed(parts: Any, out: Array) -> None:
+    for i in range(out.size):
+        out[i] = parts[0][i] + parts[1][i]
+
+
 @writes("x")
 @compiled
 def _misdeclared(x: Array, out: Array) -> None:
@@ -402,8 +409,10 @@ def test_one_body_reads_arrays_that_can_be_written_to_or_not() -> None:
         x.flags.writeable, out[:] = is_writable, 0
         _doubled(x, out)
         assert out.tolist() == [0, 2, 4, 6]
-    call: Any = _doubled.resolve()
-    assert list(call._entries) == ["<f8:1C,<f8:1C"]
+        _summed((x, np.arange(4)), out)
+        assert out.tolist() == [0, 2, 4, 6]
+    calls: list[Any] = [_doubled.resolve(), _summed.resolve()]
+    assert [list(call._entries) for call in calls] == [["<f8:1C,<f8:1C"], ["(<f8:1C,<i8:1C),<f8:1C"]]
 
 
 def test_a_function_that_writes_to_what_it_declares_as_read_is_refused() -> None:
