@@ -44,7 +44,7 @@ def bench(
         signature: The only signature to time. None: every one, as a case of its own.
         seconds: Time of the invokes of each side.
         runs: The least number of invokes of each side, in place of `seconds`.
-        threads: Threads of every side.
+        threads: Threads of every runtime. A profile computes an operator in one.
         python: The Python in which runtimes are installed, if not this one.
         progress: Called as progress(what, done, total).
 

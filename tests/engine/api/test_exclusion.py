@@ -18,6 +18,7 @@ import pytest
 
 import tflq
 from support import suites
+from support.sweeping import few
 from support.toys import PROFILE, graph, tensor
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.table import table
@@ -164,7 +165,7 @@ def outputs(model: tflq.model.ir.Model, seeds: range) -> list[bytes]:
     return made
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", few(NETWORKS, "digits_mobilenet_int8", "digits_lstm_int8"))
 def test_interpreters_of_one_model_in_four_threads(name: str) -> None:
     model = tflq.load(suites.ROOT / "golden" / "models" / f"{name}.tflite")
     parts = [range(start, start + 12) for start in range(4)]

@@ -16,7 +16,6 @@ from tflq.engine.interpreter import Plan, State, make_plan, run
 from tflq.engine.interpreter.arrays import admit
 from tflq.engine.interpreter.limits import Limits
 from tflq.engine.interpreter.routine import routine
-from tflq.engine.jit import pieces
 from tflq.engine.profiles import by_name
 from tflq.errors import LimitError, UndefinedResultError
 from tflq.model.ir import TensorSpec, TensorType
@@ -63,31 +62,6 @@ def sample(random: np.random.Generator, plan: Plan, tensor: int) -> Array:
         return random.standard_normal(operand.shape).astype(dtype)
     info = np.iinfo(dtype)
     return admit(random.integers(info.min, info.max + 1, operand.shape).astype(dtype), operand.type, None, "x")
-
-
-@pytest.mark.parametrize("name", ["digits_mobilenet_int8", "digits_unet_float"])
-def test_threads_give_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "SMALLEST", 64)
-    monkeypatch.setattr("tflq.engine.interpreter.routine.cores", lambda: 4)
-    plan = make_plan(load(ROOT / "golden" / "models" / f"{name}.tflite"), by_name("litert-ref"))
-    inputs = {index: sample(np.random.default_rng(7), plan, index) for index in plan.inputs}
-    alone = run(plan, inputs)
-    for threads in (2, 3, 5):
-        state = State(threads=threads)
-        for _ in range(4):
-            trace = run(plan, inputs, state)
-        assert state.routine._crew.size == min(threads, 4)
-        assert len(state.routine._crew._shared) > 3
-        for index, value in alone.values.items():
-            np.testing.assert_array_equal(trace.values[index], value)
-
-
-def test_no_more_threads_than_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tflq.engine.interpreter.routine.cores", lambda: 1)
-    plan = make_plan(load(WHOLE[0]), by_name("litert-ref"))
-    bound = routine(plan, threads=8)
-    assert bound is not None
-    assert bound._crew is None
 
 
 def test_a_bias_that_an_operator_makes_is_read_when_the_model_runs() -> None:

@@ -16,7 +16,7 @@ from support.tiles import has_arm_tools
 from tflq.engine.jit import images, native, objects, shipped, targets
 from tflq.engine.jit.arguments import UnknownArgument, add_types, pack, results
 from tflq.engine.jit.building import build
-from tflq.engine.jit.compiled import Int, Real, compiled, compiling_is_off, unlock, writes
+from tflq.engine.jit.compiled import Int, Real, compiled, compiling_is_off, writes
 from tflq.engine.jit.images import Code, unpacked
 from tflq.engine.jit.machine_calls import MachineCall
 from tflq.engine.jit.machines import NotBuildable
@@ -66,7 +66,6 @@ def _scratch(x: Array, out: Array) -> None:
     out[:] = block[3]
 
 
-@unlock
 @compiled
 def _checked(x: Array) -> Int:
     for i in range(x.size):
@@ -390,6 +389,13 @@ def _doubled(x: Array, out: Array) -> None:
         out[i] = 2 * x[i]
 
 
+@writes("out")
+@compiled
+def _summed(parts: Any, out: Array) -> None:
+    for i in range(out.size):
+        out[i] = parts[0][i] + parts[1][i]
+
+
 @writes("x")
 @compiled
 def _misdeclared(x: Array, out: Array) -> None:
@@ -403,8 +409,10 @@ def test_one_body_reads_arrays_that_can_be_written_to_or_not() -> None:
         x.flags.writeable, out[:] = is_writable, 0
         _doubled(x, out)
         assert out.tolist() == [0, 2, 4, 6]
-    call: Any = _doubled.resolve()
-    assert list(call._entries) == ["<f8:1C,<f8:1C"]
+        _summed((x, np.arange(4)), out)
+        assert out.tolist() == [0, 2, 4, 6]
+    calls: list[Any] = [_doubled.resolve(), _summed.resolve()]
+    assert [list(call._entries) for call in calls] == [["<f8:1C,<f8:1C"], ["(<f8:1C,<i8:1C),<f8:1C"]]
 
 
 def test_a_function_that_writes_to_what_it_declares_as_read_is_refused() -> None:

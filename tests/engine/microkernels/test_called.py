@@ -11,7 +11,7 @@ import pytest
 
 from support.foreign import ran
 from support.tiles import has_arm_tools
-from tflq.engine.jit import addresses
+from tflq.engine.jit import addresses, pieces
 from tflq.engine.jit.addresses import Unavailable
 from tflq.engine.jit.building import build
 from tflq.engine.jit.compiled import compiling_is_off
@@ -116,15 +116,16 @@ def test_one_function_convolves_by_all_kernels() -> None:
     assert _entries(convolve_into) <= before + 1
 
 
-def test_pieces_have_the_bits_of_the_whole() -> None:
+def test_pieces_have_the_bits_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """A product is cut along rows into independent pieces; each has its tile in its own words."""
     random = np.random.default_rng(1)
     x, w = random.integers(0, 256, (301, 40)).astype(np.uint8), random.integers(-127, 128, (40, 70)).astype(np.int16)
     (bound,) = fuse(Codes(x.dtype, 9, pack_rows), [w], 301, np.zeros(70, np.int32), _pipeline("int8", DoubleRounding))
     outs = [np.zeros((301, 70), np.int8) for _ in range(2)]
     bound(outs[0], 0, x, 0)
+    monkeypatch.setattr(pieces, "LONGEST", 1 << 14)
     call: Any = bound.into(outs[1], 0, x, 0)
-    parts = call.whole.parts(call.args, 4)
+    (parts,) = call.args
     assert len(parts) > 1
     for part in reversed(parts):
         part()

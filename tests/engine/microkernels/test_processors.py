@@ -12,10 +12,7 @@ import pytest
 from tflq.engine.jit.targets import features, machine
 
 TESTS = Path(__file__).parents[2]
-CHOSEN = (
-    *(f"engine/microkernels/test_{name}.py" for name in ("products", "lines", "called", "sums")),
-    "engine/jit/test_crew.py",
-)
+CHOSEN = (*(f"engine/microkernels/test_{name}.py" for name in ("products", "lines", "called", "sums")),)
 
 _SSE = "+sse2 +ssse3 +sse4.1 +sse4.2 +popcnt +cx16"
 _AVX2 = f"{_SSE} +avx +avx2 +fma +f16c +bmi +bmi2"

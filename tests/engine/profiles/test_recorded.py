@@ -72,7 +72,8 @@ def test_single_operators(profile: str) -> None:
     """Those known to differ must."""
     found = differing([case for case in CASES if case[0] == profile])
     known = {model for name, model in KNOWN if name == profile}
-    assert {model: why for model, why in found.items() if model not in known} == {}
+    wrong = {model: why for model, why in found.items() if model not in known}
+    assert not wrong, f"{', '.join(wrong)}: {next(iter(wrong.values()))}"
     assert known <= found.keys()
 
 

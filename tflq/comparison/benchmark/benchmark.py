@@ -67,7 +67,7 @@ class Benchmark:
             signature: The only signature to time. None: every one, as a case of its own.
             seconds: Time of the invokes of each side.
             runs: The least number of invokes of each side, in place of `seconds`.
-            threads: Threads of every side.
+            threads: Threads of every runtime. A profile computes an operator in one.
             python: The Python in which runtimes are installed, if not this one.
             progress: Called as progress(what, done, total).
 
@@ -123,7 +123,7 @@ class Benchmark:
             for number, (name, shown) in enumerate(zip(self._names, self.result.profiles, strict=True)):
                 side = Side(shown, is_tflq=True)
                 case.sides.append(side)
-                runtime = tflq_contestant(name, self._threads, _TIMEOUT)
+                runtime = tflq_contestant(name, _TIMEOUT)
                 ready = race.enter(side, runtime)
                 base = ready if number == 0 else base
             for name in self._against:

@@ -80,7 +80,7 @@ class Interpreter:
             model_path: A `.tflite` file.
             model_content: The bytes of one, or a Model.
             experimental_delegates: Refused unless empty.
-            num_threads: The number of threads, by default 1; results do not depend on it.
+            num_threads: Accepted, and changes nothing: an operator is computed in one thread.
             experimental_op_resolver_type: An OpResolverType, of tflq, LiteRT or TensorFlow, or its number: BUILTIN and
                 AUTO mean profile `litert-xnnpack`, BUILTIN_WITHOUT_DEFAULT_DELEGATES `litert-opt`, BUILTIN_REF
                 `litert-ref`. None leaves it to `profile`.
@@ -105,7 +105,7 @@ class Interpreter:
         """
         chosen = profile_of(experimental_op_resolver_type, profile)
         check_delegates(experimental_delegates, experimental_default_delegate_latest_features)
-        self._threads = check_threads(num_threads)
+        check_threads(num_threads)
         self._custom_op_registerers = custom_op_registerers or []
         self._profile = with_custom_operators(chosen, custom_operators(custom_op_registerers))
         self._delegates: list[object] = []
@@ -295,6 +295,6 @@ class Interpreter:
             if not 0 <= index < self.num_subgraphs():
                 error = UnknownNameError("subgraph", index, range(self.num_subgraphs()))
                 raise error.opening(f"Invalid subgraph index {index} exceeds max subgraph index {self.num_subgraphs()}")
-            shared = self._keep_all, self._limits, self._resources, self._strict, self._threads
+            shared = self._keep_all, self._limits, self._resources, self._strict
             session = self._sessions[index] = Session(self._model, self._profile, index, *shared)
         return session

@@ -76,17 +76,16 @@ def _resolver(value: object) -> OpResolverType:
     ).opening(f"Unrecognized passed in op resolver type: {value}")
 
 
-def check_threads(num_threads: object) -> int:
-    """Return the number of threads, by default 1; refuse numbers that LiteRT refuses. Results do not depend on it."""
+def check_threads(num_threads: object) -> None:
+    """Refuse the numbers of threads that LiteRT refuses. Others change nothing."""
     if num_threads is None:
-        return 1
+        return
     if not isinstance(num_threads, int) or isinstance(num_threads, bool):
         error = OptionError("has the wrong type", name="num_threads", expected="an int", got=num_threads)
         raise error.opening("type of num_threads should be int")
     if num_threads < 1:
         error = OptionError("is too small", name="num_threads", expected="1 or more", got=num_threads)
         raise error.opening("num_threads should >= 1")
-    return num_threads
 
 
 def check_delegates(delegates: Sequence[object] | None, latest_features: object) -> None:

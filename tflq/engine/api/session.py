@@ -45,16 +45,15 @@ class Session:
         limits: Limits,
         resources: dict[Hashable, Any],
         strict: bool = False,
-        threads: int = 1,
     ) -> None:
         self.model, self.profile, self.index = model, profile, index
-        self.keep_all, self.limits, self.strict, self.threads = keep_all, limits, strict, threads
+        self.keep_all, self.limits, self.strict = keep_all, limits, strict
         self.graph = view(model, index)
         self.plan: Plan | None = None
         self._resized: dict[int, Shape] = {}
         self._inputs: dict[int, Array] = {}
         self._resources = resources
-        self._state = State(resources=resources, threads=threads)
+        self._state = State(resources=resources)
         self._trace: Trace | None = None
         self._called: Called | None = None  # by another subgraph, since this one last ran
         self._scratch: dict[int, Array] = {}  # replaces the memory of other tensors until the next run
@@ -125,7 +124,7 @@ class Session:
             return
         plan = make_plan(self.model, self.profile, self.index, self._resized, self.limits)
         inputs = {tensor: self._input(plan, tensor) for tensor in plan.inputs}
-        self._state = State(resources=self._resources, threads=self.threads, inputs=inputs)
+        self._state = State(resources=self._resources, inputs=inputs)
         self._trace, self._inputs, self.plan, self._scratch = None, inputs, plan, {}
 
     def invoke(self, keep_all: bool = False) -> Trace:

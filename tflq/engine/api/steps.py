@@ -52,11 +52,11 @@ class Stepper:
     `latest` holds the latest value of every output by name, for inputs that are carried over.
     """
 
-    def __init__(self, model: Model, profile: str | Profile, limits: Limits | None = None, threads: int = 1) -> None:
+    def __init__(self, model: Model, profile: str | Profile, limits: Limits | None = None) -> None:
         check_structure(model)
         self.model, self.profile = model, profile_by_name(profile)
         self.latest: dict[str, Array] = {}
-        self._limits, self._threads = limits or current_limits(), threads
+        self._limits = limits or current_limits()
         self._sessions: dict[int, Session] = {}
         self._resources: dict[Hashable, Any] = {}
 
@@ -84,7 +84,7 @@ class Stepper:
     def _run(self, subgraph: int, given: Mapping[int, Array], *, keep_all: bool) -> tuple[Session, Trace]:
         session = self._sessions.get(subgraph)
         if session is None:
-            shared = self._limits, self._resources, True, self._threads
+            shared = self._limits, self._resources, True
             session = self._sessions[subgraph] = Session(self.model, self.profile, subgraph, False, *shared)
         for tensor, value in given.items():
             session.resize(tensor, value.shape, strict=False)

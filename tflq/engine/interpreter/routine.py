@@ -38,9 +38,7 @@ from tflq.engine.interpreter.plan import Plan, Step
 from tflq.engine.interpreter.state import State, check_inputs, variable
 from tflq.engine.interpreter.trace import Called, Trace
 from tflq.engine.jit.compiled import compiling_is_off
-from tflq.engine.jit.crew import Crew, cores
 from tflq.engine.jit.machine_calls import MachineCall
-from tflq.engine.jit.pieces import at_once
 from tflq.engine.kernels.families.movement import eval_view
 from tflq.engine.kernels.families.resources import OnVariable, Table, Variable, key_of, number_of
 from tflq.engine.kernels.families.subgraph_calls import eval_call_once, once
@@ -61,7 +59,7 @@ class Routine:
     """The steps of a plan, bound to arrays of their own. One run at a time; results belong to the caller.
 
     `given` are the inputs of all runs, to which steps are also bound; None if every run brings its own. `called` are
-    the routines of subgraphs, by the step that calls them. The threads of `crew` share the calls.
+    the routines of subgraphs, by the step that calls them.
     """
 
     def __init__(
@@ -69,12 +67,11 @@ class Routine:
         plan: Plan,
         places: Mapping[int, Array],
         block: Array,
-        crew: Crew | None,
         given: Mapping[int, Array] | None,
         called: Mapping[int, Routine],
         reached: Reached,
     ) -> None:
-        self._plan, self._crew, self._given, self._called, self._reached = plan, crew, given, called, reached
+        self._plan, self._given, self._called, self._reached = plan, given, called, reached
         self._shared = (block, *(given or {}).values(), *(places[tensor] for tensor in plan.variables))
         self._values: list[Array | None] = list(plan.constants)
         for tensor, place in places.items():
@@ -143,8 +140,6 @@ class Routine:
 
     def _start(self, inputs: Mapping[int, Array], state: State) -> None:
         self._reached.resources = state.resources
-        if self._crew is not None:
-            self._crew.assemble()
         if inputs is not self._given:
             self._take(inputs)
         for tensor, place in self._variables:
@@ -194,7 +189,7 @@ class Routine:
             filling = find_filling(step, prepared)
             if filling is not None and all(tensor in places for tensor in step.outputs):
                 call = filling.bound(prepared.data, [places[tensor] for tensor in step.outputs], *arguments)
-                if call is not None and self._crew is None and self._is_large_result(step, places):
+                if call is not None and self._is_large_result(step, places):
                     for tensor in step.outputs:
                         values[tensor] = None
                     self._add(step, partial(fill_fresh, filling, prepared, step, values, arguments))
@@ -257,37 +252,29 @@ class Routine:
 
     def _add(self, step: Step, call: Call) -> None:
         self._steps.append(step)
-        parts = [] if self._crew is None else at_once(call, self._crew.size)
-        shared = [part for part in parts if isinstance(part, MachineCall)]
-        if self._crew is not None and 1 < len(parts) == len(shared):
-            call = self._crew.shared(call, shared)
         self._calls.append(call)
 
 
-def routine(plan: Plan, threads: int = 1, given: Mapping[int, Array] | None = None) -> Routine | None:
-    """Return the plan's routine, which uses at most `threads` threads and no more than there are processors.
+def routine(plan: Plan, given: Mapping[int, Array] | None = None) -> Routine | None:
+    """Return the plan's routine; None if it needs more than arrays of known shapes, or has no memory for them.
 
-    `given` are the inputs, if they are the same arrays in every run. The result is None if the plan needs more than
-    arrays of known shapes, or has no memory for them.
+    `given` are the inputs, if they are the same arrays in every run.
     """
-    threads = 1 if compiling_is_off() else min(threads, cores())
-    return _routine(plan, Crew(threads - 1) if threads > 1 else None, Reached(), given)
+    return _routine(plan, Reached(), given)
 
 
-def _routine(
-    plan: Plan, crew: Crew | None, reached: Reached, given: Mapping[int, Array] | None = None
-) -> Routine | None:
+def _routine(plan: Plan, reached: Reached, given: Mapping[int, Array] | None = None) -> Routine | None:
     if not plan.is_settled or any(is_bound_late(step) for step in plan.steps):
         return None
     placed = places_of(plan, given or {})
     callees = {step.index: _callee(plan, step) for step in plan.steps if is_call(step.prepared)}
     if any(callee.variables for callee in callees.values()):
         return None  # every call begins with fresh ones
-    called = {index: _routine(callee, crew, reached) for index, callee in callees.items()}
+    called = {index: _routine(callee, reached) for index, callee in callees.items()}
     if placed is None or None in called.values():
         return None
     inner = {index: each for index, each in called.items() if each is not None}
-    return Routine(plan, *placed, crew, given, inner, reached)
+    return Routine(plan, *placed, given, inner, reached)
 
 
 def _callee(plan: Plan, step: Step) -> Plan:

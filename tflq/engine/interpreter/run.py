@@ -63,5 +63,5 @@ def _routine(plan: Plan, state: State) -> Routine | None:
         state.known, state.routine = plan, None
         return None
     if state.routine is None:
-        state.routine = routine(plan, state.threads, state.inputs) or False
+        state.routine = routine(plan, state.inputs) or False
     return state.routine if state.routine and state.routine.admits(state) else None

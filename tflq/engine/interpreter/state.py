@@ -32,7 +32,6 @@ class State:
     known: Plan | None = None
     routine: Any = None  # of that plan; None if there is none
     called: dict[int, tuple[Plan, Any]] = field(default_factory=dict)  # plans and routines of subgraphs, by number
-    threads: int = 1  # that may compute at the same time
     inputs: Mapping[int, Array] | None = None  # the inputs of every run; None if they change between runs
 
 

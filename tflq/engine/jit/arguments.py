@@ -29,8 +29,8 @@ class UnknownArgument(TypeError):
 
 
 def add_types(args: tuple[Any, ...], reads: Collection[int] = ()) -> str:
-    """Return the types of arguments, such as "<i2:2C,i8,(f8,f8)". Arrays at the positions `reads` are not written to,
-    so it does not matter whether they can be.
+    """Return the types of arguments, such as "<i2:2C,i8,(f8,f8)". Arrays at the positions `reads`, and those of tuples
+    there, are not written to, so it does not matter whether they can be.
 
     Raises:
         UnknownArgument: A value is neither an array, a number, a truth value, None, nor a tuple of these.
@@ -55,7 +55,7 @@ def _typed(value: Any, is_read: bool = False) -> str:
         return value.dtype.str[1:]
     if isinstance(value, tuple):
         name = f"{kind.__module__}.{kind.__qualname__}" if kind is not tuple else ""
-        return f"{name}({','.join(map(_typed, value))})"
+        return f"{name}({','.join(_typed(part, is_read) for part in value)})"
     if value is None:
         return "n"
     raise UnknownArgument(f"an argument of compiled code is a {kind.__name__}")

@@ -51,13 +51,18 @@ def _intermediate(function: Any, args: tuple[Any, ...], reads: Collection[int]) 
 
     dispatcher = link(function)
     kinds = map(numba.typeof, args)
-    signature = tuple(
-        kind.copy(readonly=True) if i in reads and isinstance(kind, numba.types.Array) else kind
-        for i, kind in enumerate(kinds)
-    )
-    dispatcher.compile(signature)
+    dispatcher.compile(tuple(_read_only(kind) if i in reads else kind for i, kind in enumerate(kinds)))
     (overload,) = dispatcher.overloads.values()
     return overload
+
+
+def _read_only(kind: Any) -> Any:
+    """Return the type of an argument whose arrays are not written to."""
+    from numba import types
+
+    if isinstance(kind, types.BaseTuple):
+        return types.BaseTuple.from_types([_read_only(part) for part in kind], getattr(kind, "instance_class", None))
+    return kind.copy(readonly=True) if isinstance(kind, types.Array) else kind
 
 
 def _whole_module(overload: Any, args: tuple[Any, ...]) -> Any:

@@ -78,11 +78,11 @@ class Compiled(Generic[P, R]):
         """Bind the call with these arguments; it can be made repeatedly."""
         return self._bound_call(args)
 
-    def _bound_call(self, args: tuple[Any, ...], whole: Any = None) -> Callable[[], R]:
+    def _bound_call(self, args: tuple[Any, ...]) -> Callable[[], R]:
         call: Any = self._call or self.resolve()
         if call is self.python:
             return functools.partial(call, *args)
-        bound: Callable[[], R] = call.bound(args if len(args) == self._count else self._all(args, {}), whole)
+        bound: Callable[[], R] = call.bound(args if len(args) == self._count else self._all(args, {}))
         return bound
 
     def _all(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
@@ -244,9 +244,3 @@ def writes(*names: str) -> Callable[[Compiled[P, R]], Compiled[P, R]]:
         return function
 
     return declare
-
-
-def unlock(function: Compiled[P, R]) -> Compiled[P, R]:
-    """Let other threads run while its machine code does. Put it above `@compiled`."""
-    function.frees_threads = True
-    return function

@@ -76,12 +76,12 @@ class Native:
         result = entry.result.unpack_from(memory, 8 + 8 * len(words))
         return result if entry.is_tuple else result[0]
 
-    def bound(self, args: tuple[Any, ...], whole: Any = None) -> Callable[[], Any]:
-        """Bind the call with these arguments; `whole` can cut it into pieces."""
+    def bound(self, args: tuple[Any, ...]) -> Callable[[], Any]:
+        """Bind the call with these arguments."""
         entry, words = self._entry_of(args)
         if entry is None or entry.places:
             return partial(self, *args)
-        return MachineCall(entry, args, words, self._fail, whole)
+        return MachineCall(entry, args, words, self._fail)
 
     def _entry_of(self, args: tuple[Any, ...]) -> tuple[Entry | None, list[int]]:
         """Return the machine code for these arguments, made if necessary, and their words; None if only numba can call

@@ -19,8 +19,6 @@ from tflq.typing import Array
 
 #: Largest number of passes through an innermost loop in one call that can be cut: about a tenth of a second.
 LONGEST = 1 << 26
-#: Number of passes that is worth a thread of its own: about ten times the cost of sharing a call.
-SMALLEST = 1 << 13
 #: Largest number of multiply-accumulates of floats in one product of matrices: about as long.
 LONGEST_PRODUCT = 1 << 31
 
@@ -39,10 +37,10 @@ class InPieces(Compiled[..., None]):
         work: Work,
         step: int | str,
         axes: Mapping[str, str],
-        are_independent: bool = False,
+        frees_threads: bool = False,
     ) -> None:
         super().__init__(function)
-        self.frees_threads = are_independent
+        self.frees_threads = frees_threads
         code = function.__code__
         parameters = code.co_varnames[: code.co_argcount]
         self._axes = [(parameters.index(name), letters) for name, letters in axes.items()]
@@ -67,29 +65,16 @@ class InPieces(Compiled[..., None]):
         work = self._work_of(args)
         if work > LONGEST:
             return functools.partial(_each, [self._bound_call(tuple(piece)) for piece in self._pieces(args, work)])
-        return self._bound_call(args, self if self.frees_threads else None)
-
-    def parts(self, args: tuple[Any, ...], count: int) -> list[Callable[[], None]]:
-        """Return the call as up to `count` calls that may be made at the same time; fewer if there is little work."""
-        first, letters = args[self._first], self._axes[0][1]
-        size, count = prod(first.shape[: len(letters)]), min(count, self._work_of(args) // SMALLEST)
-        if count < 2:
-            return [self._bound_call(args)]
-        return [self._bound_call(tuple(piece)) for piece in self._pieces_of(args, -(-size // count))]
+        return self._bound_call(args)
 
     def _work_of(self, args: tuple[Any, ...]) -> int:
         return args[self._first].size * self._each if self._work is None else self._work(*args)
 
     def _pieces(self, args: tuple[Any, ...], work: int) -> Iterator[list[Any]]:
         letters = self._axes[0][1]
-        return self._pieces_of(args, LONGEST * prod(args[self._first].shape[: len(letters)]) // work)
-
-    def _pieces_of(self, args: tuple[Any, ...], most: int) -> Iterator[list[Any]]:
-        """Yield pieces of at most `most` elements of the axes that are cut."""
-        first, letters = args[self._first], self._axes[0][1]
-        extents = first.shape[: len(letters)]
+        extents = args[self._first].shape[: len(letters)]
         step = self._step or len(args[self._period])
-        for slices in blocks(extents, most, step):
+        for slices in blocks(extents, LONGEST * prod(extents) // work, step):
             block = dict(zip(letters, slices, strict=True))
             piece = list(args)
             for place, axes in self._axes:
@@ -97,14 +82,8 @@ class InPieces(Compiled[..., None]):
             yield piece
 
 
-def at_once(call: Callable[[], object], count: int) -> Sequence[Callable[[], object]]:
-    """Return up to `count` calls that together are `call`, and may run at the same time; none if it cannot be cut."""
-    whole = getattr(call, "whole", None)
-    return [] if whole is None else whole.parts(call.args, count)  # type: ignore[attr-defined]
-
-
 def in_pieces(
-    work: Work = 1, /, *, step: int | str = 1, are_independent: bool = False, **axes: str
+    work: Work = 1, /, *, step: int | str = 1, frees_threads: bool = False, **axes: str
 ) -> Callable[[Compiled[..., None]], InPieces]:
     """Declare that calls of a compiled function may be cut, and how. Put it above `@compiled`.
 
@@ -112,10 +91,10 @@ def in_pieces(
     and out of (N, R, ...) and scale of (R,). The first parameter is an array that has all the axes, the outermost
     first. In a piece, arrays are cut; a number is that of its first row, column ...; a flag is true in the first piece
     only; anything else has a method `part` that takes a slice for each axis. The innermost axis is cut at multiples of
-    `step`, or of the length of the parameter of that name. Pieces that `are_independent`, none of which reads or writes
-    what another writes, may be computed by several threads at the same time.
+    `step`, or of the length of the parameter of that name. Other
+    threads of Python run during a call that `frees_threads`.
     """
-    return lambda function: InPieces(function.python, work, step, axes, are_independent)
+    return lambda function: InPieces(function.python, work, step, axes, frees_threads)
 
 
 def _each(calls: Sequence[Callable[[], None]]) -> None:

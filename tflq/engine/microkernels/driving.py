@@ -45,7 +45,7 @@ def _passes(out: Array, first_row: Int, codes: Array, geometry: Any, length: Int
 
 
 @writes("out")
-@in_pieces(_passes, are_independent=True, out="r", first_row="r")
+@in_pieces(_passes, frees_threads=True, out="r", first_row="r")
 @compiled
 def product_into(
     out: Array,

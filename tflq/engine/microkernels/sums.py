@@ -198,7 +198,7 @@ def sum_into(
 
 
 @writes("out")
-@in_pieces(1, are_independent=True, a="r", b="r", out="r")
+@in_pieces(1, frees_threads=True, a="r", b="r", out="r")
 @compiled
 def sums_into(
     a: Array, b: Array, kernel: Int, lanes: Int, constants: Array, zero_point: Int, low: Int, high: Int, out: Array

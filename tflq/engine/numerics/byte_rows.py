@@ -31,7 +31,7 @@ def in_place(codes: Array, weights: Ints8, losing: int = 0) -> NDArray[np.int32]
 
 
 @in_pieces(
-    lambda weights, sums, codes, losing: weights.size * len(codes) >> 3, weights="n", sums="n", are_independent=True
+    lambda weights, sums, codes, losing: weights.size * len(codes) >> 3, weights="n", sums="n", frees_threads=True
 )
 @compiled
 def _fill(weights: Array, sums: Array, codes: Array, losing: Int) -> None:

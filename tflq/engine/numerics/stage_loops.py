@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.engine.jit.compiled import Int, compiled
+from tflq.engine.jit.compiled import Int, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.numerics.multiplier import multiply_single_rounding, multiply_wide, round_twice
 from tflq.engine.numerics.rounding import clamp, float_to_int32, round_half_away, wrap_int32
@@ -22,6 +22,7 @@ Ints32 = NDArray[np.int32]
 NO_SHIFT, WRAPS, SATURATES = 0, 1, 2
 
 
+@writes("out")
 @in_pieces(4, accumulator="rc", out="rc", step="bias")
 @compiled
 def double_rounding_rows(

@@ -72,9 +72,9 @@ class Contestant:
         return [(index, value) for index, value in self._ask({"do": "operators", "seconds": seconds})["operators"]]
 
 
-def tflq_contestant(profile: str, threads: int, timeout: float) -> ProcessRuntime:
+def tflq_contestant(profile: str, timeout: float) -> ProcessRuntime:
     """Return tflq under a profile as a runtime in a process of its own."""
-    return ProcessRuntime(profile, "tflq", "tflq", profile, threads=threads, timeout=timeout)
+    return ProcessRuntime(profile, "tflq", "tflq", profile, timeout=timeout)
 
 
 @contextmanager

@@ -46,7 +46,13 @@ NONE = "none"
     help="Time of the invokes of each side; three turns at least.",
 )
 @click.option("--runs", metavar="N", type=click.IntRange(1, 10**6), help="Invokes of each side, in place of --seconds.")
-@click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="Threads of each side.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 256),
+    default=1,
+    show_default=True,
+    help="Threads of each runtime; profiles use one.",
+)
 @input_options
 @signature_option
 @preparation_options

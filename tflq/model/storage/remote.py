@@ -1,8 +1,4 @@
-"""Files at URLs that fsspec knows, with the promises of local files.
-
-An archive is written next to its place and then renamed. In a folder, the files at its top (its index) are written
-last; if anything fails, they get their earlier content back and new files are removed.
-"""
+"""Files at URLs that fsspec knows. What is written is made in a local folder first, and copied when it is complete."""
 
 from __future__ import annotations
 
@@ -10,8 +6,10 @@ import io
 import os
 import posixpath
 import secrets
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO, Any
 
 from tflq.errors import FileAccessError, OptionError, TflqError
@@ -101,31 +99,51 @@ def _is_same(system: Any, place: str, source: str) -> bool:
 
 
 @contextmanager
-def write_url(url: str) -> Iterator[IO[bytes]]:
-    """Yield a file that appears at a URL if the context ends without an error; until then the old file stays.
+def upload(url: str, index: str) -> Iterator[str]:
+    """Yield a local path; the file or folder made there is copied to a URL if the context ends without an error.
+
+    A file gets its name when all of it is there. Of a folder, `index` is copied last.
 
     Raises:
         FileAccessError: The URL cannot be written.
     """
     system, place = file_system(url)
-    folder, _, name = place.rpartition("/")
-    beside = f"{folder}/.tflq-{secrets.token_hex(8)}-{name}" if folder else f".tflq-{secrets.token_hex(8)}-{name}"
+    with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
+        made = Path(folder, posixpath.basename(place.rstrip("/")) or "bundle")
+        yield str(made)
+        with add_types(url):
+            if made.is_file():
+                _put_file(system, made, place)
+            else:
+                _put_folder(system, made, place.rstrip("/"), index)
+
+
+def _put_file(system: Any, made: Path, place: str) -> None:
+    parent, _, name = place.rpartition("/")
+    beside = posixpath.join(parent, f".tflq-{secrets.token_hex(8)}-{name}")
+    if parent:
+        system.makedirs(parent, exist_ok=True)
     try:
-        with add_types(url):
-            if folder:
-                system.makedirs(folder, exist_ok=True)
-            raw = system.open(beside, "wb")
-        try:
-            yield raw
-        finally:
-            with add_types(url):
-                raw.close()
-        with add_types(url):
-            system.mv(beside, place)
+        system.put_file(str(made), beside)
+        system.mv(beside, place)
     finally:
         with suppress(Exception):
             if system.exists(beside):
                 system.rm_file(beside)
+
+
+def _put_folder(system: Any, made: Path, place: str, index: str) -> None:
+    """Copy a folder, then remove the files of an earlier one that it lacks. Meanwhile there is no index."""
+    old = {path[len(place) + 1 :] for path in system.find(place)} if system.exists(place) else set()
+    names = {path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file()}
+    if index in old:
+        system.rm_file(f"{place}/{index}")
+    for name in sorted(names, key=lambda name: (name == index, name)):
+        system.makedirs(posixpath.dirname(f"{place}/{name}"), exist_ok=True)
+        system.put_file(str(made / name), f"{place}/{name}")
+    for name in old - names:
+        with suppress(Exception):  # the bundle is complete: an extra file does no harm
+            system.rm_file(f"{place}/{name}")
 
 
 class RemoteStore:
@@ -147,69 +165,3 @@ class RemoteStore:
         """Open a file at its beginning. Raise FileNotFoundError if there is none."""
         with add_types(self._url):
             return io.BytesIO(self._system.cat_file(f"{self._place}/{name}"))
-
-
-class RemoteSink:
-    """A folder at a URL under construction. Files at its top are kept until `finish` writes them."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._system, self._place = file_system(url)
-        self._top: dict[str, bytes] = {}
-        self._names: set[str] = set()
-        self._fresh: list[str] = []
-        with add_types(url):
-            self._old = self._files()
-
-    @contextmanager
-    def new(self, name: str) -> Iterator[IO[bytes]]:
-        """Yield a file to write; its name is new."""
-        whole = io.BytesIO()
-        yield whole
-        if "/" in name:
-            self._names.add(name)
-            self._put(name, whole.getvalue())
-        else:
-            self._top[name] = whole.getvalue()
-
-    def finish(self) -> None:
-        """Write the files at the top, and remove files of the earlier bundle."""
-        earlier = {}
-        with add_types(self._url):
-            for name in self._old & set(self._top):
-                earlier[name] = self._system.cat_file(self._path(name))
-        try:
-            for name, data in self._top.items():
-                self._put(name, data)
-        except BaseException:
-            for name, data in earlier.items():
-                with suppress(Exception):
-                    self._system.pipe_file(self._path(name), data)
-            raise
-        for name in self._old - self._names - set(self._top):
-            with suppress(Exception):  # the bundle is complete: an extra file does no harm
-                self._system.rm_file(self._path(name))
-
-    def undo(self) -> None:
-        """Remove the files that did not exist before."""
-        for name in self._fresh:
-            with suppress(Exception):
-                self._system.rm_file(self._path(name))
-
-    def _put(self, name: str, data: bytes) -> None:
-        path = self._path(name)
-        if name not in self._old:
-            self._fresh.append(name)
-        with add_types(self._url):
-            self._system.makedirs(posixpath.dirname(path), exist_ok=True)
-            self._system.pipe_file(path, data)
-
-    def _path(self, name: str) -> str:
-        return f"{self._place.rstrip('/')}/{name}"
-
-    def _files(self) -> set[str]:
-        """Return the names of the files in the folder."""
-        if not self._system.exists(self._place):
-            return set()
-        start = len(self._place.rstrip("/")) + 1
-        return {path[start:] for path in self._system.find(self._place)}

@@ -1,7 +1,7 @@
 """Places that hold named files together: a folder, a zip archive, or either at a URL that fsspec knows.
 
-Outputs appear complete or not at all: folders and archives are renamed; for a folder at a URL, the index, which readers
-open first, is written last. Archives of equal files in equal order have equal bytes.
+Outputs appear complete or not at all: folders and archives are renamed. At a URL, they are copied when they are
+complete, a folder's index last, which readers open first. Archives of equal files in equal order have equal bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import IO, Protocol
 from tflq.errors import FileAccessError, TflqError
 from tflq.model.storage.output import PathLike, record_output, written
 from tflq.model.storage.reading import open_file
-from tflq.model.storage.remote import RemoteSink, RemoteStore, add_types, file_system, is_url, local_path, write_url
+from tflq.model.storage.remote import RemoteStore, add_types, file_system, is_url, local_path, upload
 from tflq.model.storage.zips import ZipStore
 
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)
@@ -95,27 +95,15 @@ def write_store(path: PathLike, index: str) -> Iterator[Sink]:
         OptionError: A URL without the extra `remote`.
     """
     source = local_path(path)
-    if is_url(source) and is_zip(source):
-        with write_url(source) as raw, _archive(raw) as archive:
-            yield _ZipSink(archive)
-    elif is_url(source):
-        sink = RemoteSink(source)
-        try:
+    if is_url(source):
+        with upload(source, index) as local, write_store(local, index) as sink:
             yield sink
-            sink.finish()
-        except BaseException:
-            sink.undo()
-            raise
     elif is_zip(source):
-        with written(source) as raw, _archive(raw) as archive:
+        with written(source) as raw, zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
             yield _ZipSink(archive)
     else:
         with _new_folder(source, index) as folder:
             yield _FolderSink(folder)
-
-
-def _archive(raw: IO[bytes]) -> zipfile.ZipFile:
-    return zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED)
 
 
 def check_folder(path: PathLike, index: str) -> None:

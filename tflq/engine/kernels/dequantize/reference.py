@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.engine.jit.compiled import compiled
+from tflq.engine.jit.compiled import compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.custom_options import flag, options_of, real
 from tflq.engine.kernels.families.unary import prepare_unary
@@ -62,6 +62,7 @@ def eval_dequantize(data: OpData, out: Array, x: Array) -> Call:
     return _dequantize.bound(rows[0], data.scale, data.zero_point.codes, rows[1])
 
 
+@writes("out")
 @in_pieces(x="oci", out="oci", scale="c", zero_point="c")
 @compiled
 def _dequantize(x: Array, scale: Array, zero_point: Array, out: Array) -> None:

@@ -46,7 +46,7 @@ def _passes(x: Array, window: Window, times: int, offsets: Array) -> int:
 @writes("out")
 @in_pieces(
     lambda kernel, x, window, slab_size, times, fill, rows, offsets, *_: _passes(x, window, times, offsets),
-    are_independent=True,
+    frees_threads=True,
     out="ny",
     x="n",
     window="y",

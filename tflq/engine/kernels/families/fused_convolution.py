@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Real, compiled
+from tflq.engine.jit.compiled import Real, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.fused_products import FusedProduct
 from tflq.engine.kernels.geometry.windows import Window
@@ -70,9 +70,10 @@ def convolve(data: OpData, x: Array, w: Array, bias: Array) -> Array:
     return out
 
 
+@writes("out")
 @in_pieces(
     lambda x, w, bias, window, *_: len(x) * window.out_h * window.out_w * w.size,
-    are_independent=True,
+    frees_threads=True,
     out="nyx",
     x="n",
     window="yx",

@@ -88,7 +88,7 @@ def _passes(out: Array, first_row: Int, x: Array, window: Window, weights: Array
 
 
 @writes("out")
-@in_pieces(_passes, are_independent=True, out="r", first_row="r")
+@in_pieces(_passes, frees_threads=True, out="r", first_row="r")
 @compiled
 def products_into(
     out: Array,

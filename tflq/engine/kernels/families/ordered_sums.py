@@ -47,7 +47,7 @@ def finish_pixels(sums: Array, bias: Array, low: Real, high: Real) -> None:
 @writes("out")
 @in_pieces(
     lambda x, w, bias, window, *_: len(x) * window.out_h * window.out_w * w.size,
-    are_independent=True,
+    frees_threads=True,
     out="nyx",
     x="n",
     window="yx",
@@ -87,7 +87,7 @@ def convolve(x: Array, w: Array, bias: Array, window: Window, filters: int, low:
 @writes("out")
 @in_pieces(
     lambda x, w, start, bias, window, *_: len(x) * window.out_h * window.out_w * w.size,
-    are_independent=True,
+    frees_threads=True,
     out="nyx",
     x="n",
     window="yx",
@@ -162,7 +162,7 @@ def _spread(x: Array, w: Array, window: Window, out: Array) -> None:
 
 
 @writes("out")
-@in_pieces(lambda x, w, *_: len(x) * w.size, are_independent=True, x="r", out="r")
+@in_pieces(lambda x, w, *_: len(x) * w.size, frees_threads=True, x="r", out="r")
 @compiled
 def multiply(x: Array, w: Array, bias: Array, low: Real, high: Real, out: Array) -> None:
     """Compute FULLY_CONNECTED and one matrix of BATCH_MATMUL. `x` (R, K), `w` (K, N), `out` (R, N).

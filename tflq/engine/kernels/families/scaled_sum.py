@@ -183,7 +183,7 @@ def _add_looked_up(a: Array, b: Array, first: Array, second: Array, out: Array) 
 
 
 @writes("out")
-@in_pieces(4, are_independent=True, a="r", b="r", out="r")
+@in_pieces(4, frees_threads=True, a="r", b="r", out="r")
 @compiled
 def _add_scaled(
     a: Array,

@@ -115,7 +115,7 @@ def _folding(function: Fold) -> InPieces:
     return _fold_into.bind(fold=function)  # type: ignore[return-value]
 
 
-@in_pieces(lambda first, out, x, start, places: out.size * places.size, first="r", out="r", are_independent=True)
+@in_pieces(lambda first, out, x, start, places: out.size * places.size, first="r", out="r", frees_threads=True)
 @compiled
 def _fold_into(first: Array, out: Array, x: Array, start: Array, places: Array) -> None:
     """Eval guarantees: `out` is as long as `first`, `start` has one element, first[i] + places[k] is in `x`."""

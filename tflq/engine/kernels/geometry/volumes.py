@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Real, compiled
+from tflq.engine.jit.compiled import Real, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.activation import float_range
 from tflq.engine.kernels.families.ordered_sums import finish, finish_pixels
@@ -73,6 +73,7 @@ def data_of(node: Node, at: Window3D, shape: Shape) -> OpData:
     return OpData(at, shape, float_range(node))
 
 
+@writes("out")
 @in_pieces(lambda x, w, bias, window, *_: len(x) * prod(window.out) * w.size, out="nzyx", x="n", window="zyx")
 @compiled
 def convolve_3d(x: Array, w: Array, bias: Array, window: Window3D, low: Real, high: Real, out: Array) -> None:
@@ -116,6 +117,7 @@ def convolve_3d_transposed(
     finish_pixels(out.reshape(-1, w.shape[4]), bias, low, high)
 
 
+@writes("out")
 @in_pieces(lambda x, w, window, out: x[..., :1].size * w.size, x="nzyx", out="n", window="zyx")
 @compiled
 def _spread(x: Array, w: Array, window: Window3D, out: Array) -> None:

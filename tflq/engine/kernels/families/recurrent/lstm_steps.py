@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int, Real, compiled
+from tflq.engine.jit.compiled import Int, Real, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.ordered_sums import clamp_std
 from tflq.engine.kernels.families.recurrent.activation import apply
@@ -83,6 +83,7 @@ def _add_product(left: Array, floats: Array, codes: Any, asymmetric: bool, out: 
     return bool(add_defined(left, asymmetric, codes, out))
 
 
+@writes("hidden", "memory", "out", "undefined")
 @in_pieces(
     lambda x, start, *_: x.shape[0] * x.shape[1] * (x.shape[2] + start.size + 64) * start.size,
     x="nt",

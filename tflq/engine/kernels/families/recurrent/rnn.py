@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int, compiled
+from tflq.engine.jit.compiled import Int, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.hybrid_sums import HybridSums
 from tflq.engine.kernels.families.recurrent.activation import activate, apply
@@ -128,6 +128,7 @@ class Cell:
             hidden[...] = out[:, t] = activate(self.activation, out[:, t])
 
 
+@writes("out", "undefined")
 @in_pieces(lambda x, out, *_: x.size * out.shape[2], x="s", out="s")
 @compiled
 def _add_steps(x: Array, out: Array, codes: Any, asymmetric: bool, undefined: Array) -> None:
@@ -143,6 +144,7 @@ def _add_steps(x: Array, out: Array, codes: Any, asymmetric: bool, undefined: Ar
             return
 
 
+@writes("out", "hidden", "undefined")
 @in_pieces(lambda order, out, *_: order.size * out[:, 0].size * (out.shape[3] + 8), order="t")
 @compiled
 def _recur(

@@ -191,7 +191,8 @@ def _sum(case: Case) -> str:
 
 
 def _conditions(found: Benched) -> str:
-    return f"{counted(found.threads, 'thread')} each; 8-bit codes are multiplied by {found.kernels}"
+    of_profiles = "each" if found.threads == 1 else "for runtimes, 1 for profiles"
+    return f"{counted(found.threads, 'thread')} {of_profiles}; 8-bit codes are multiplied by {found.kernels}"
 
 
 def _describe(found: Benched) -> list[tuple[str, str]]:
