@@ -31,7 +31,7 @@ class Footprint:
             value = waiting.pop()
             if isinstance(value, np.ndarray):
                 value = _owner(value)
-            elif not isinstance(value, _CONTAINERS) and _fields(type(value)) is None:
+            elif not isinstance(value, _CONTAINERS) and _fields(value.__class__) is None:
                 continue
             if id(value) in self._seen:
                 continue
@@ -65,4 +65,4 @@ def _parts(value: Any) -> Iterable[Any]:
         return value.values()
     if isinstance(value, (tuple, list)):
         return value
-    return [getattr(value, name) for name in _fields(type(value)) or ()]
+    return [getattr(value, name) for name in _fields(value.__class__) or ()]
