@@ -65,6 +65,7 @@ def test_a_learned_profile_computes_the_device(tmp_path: Path) -> None:
     assert steps[-1].name == "the device's code"
 
 
+@pytest.mark.slow
 def test_a_learned_profile_refuses_what_was_not_learned(tmp_path: Path) -> None:
     found = learn(planted(9), subjects(["int8"], ["AVERAGE_POOL_2D", "SOFTMAX"]), QUICK)
     states = {one.subject.op: one.state for one in found.operators}
