@@ -27,7 +27,11 @@ from tflq.model.storage.archive import opened
 
 #: The target before the change, and targets after it.
 BEFORE, CHANGED = "litert-ref", "tf-1.15-ref"
-AFTER = ("litert-2.4-ref", CHANGED, *(pytest.param(n, marks=pytest.mark.slow) for n in ("tflm-cmsis-nn-single", "litert-opt")))
+AFTER = (
+    "litert-2.4-ref",
+    CHANGED,
+    *(pytest.param(n, marks=pytest.mark.slow) for n in ("tflm-cmsis-nn-single", "litert-opt")),
+)
 
 
 def tflq(*words: object) -> Result:

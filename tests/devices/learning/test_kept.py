@@ -162,7 +162,18 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 def test_the_verb_goes_on_and_cleans_up(tmp_path: Path) -> None:
     output = tmp_path / "mine.yaml"
-    words = ["learn", "--target", "profile:tflm", "--operators", "HARD_SWISH", "--fresh", "6", "-o", str(output), "--force"]
+    words = [
+        "learn",
+        "--target",
+        "profile:tflm",
+        "--operators",
+        "HARD_SWISH",
+        "--fresh",
+        "6",
+        "-o",
+        str(output),
+        "--force",
+    ]
     work = tmp_path / "work"
     first = CliRunner().invoke(cli, [*words, "--work", str(work)])
     assert first.exit_code == 0, first.output
