@@ -14,7 +14,7 @@ from tflq.model.surgery.cut import cut
 from tflq.model.surgery.edit import with_constant
 from tflq.typing import Array
 
-#: Number of plans that a part keeps: a few, since each may hold prepared constants of the size of the model's.
+#: Plans that a part keeps: few, since each may hold prepared constants.
 _KEPT = 4
 
 
@@ -57,7 +57,8 @@ class Part:
         shapes, chosen = {tensor: value.shape for tensor, value in self.inputs.items()}, model or self.model
         # A kept plan keeps its model and profile alive, so their identities stay valid.
         key = id(chosen), id(profile), tuple(shapes.items()), current_limits()
-        self.plans[key] = self.plans.pop(key, None) or make_plan(chosen, profile, input_shapes=shapes, is_part=True)
+        known = self.plans.pop(key) if key in self.plans else None
+        self.plans[key] = known or make_plan(chosen, profile, input_shapes=shapes, is_part=True)
         for oldest in [*self.plans][:-_KEPT]:
             del self.plans[oldest]
         return self.plans[key]

@@ -27,10 +27,7 @@ class Footprint:
             if isinstance(value, np.ndarray):
                 while isinstance(value.base, np.ndarray):  # then its base is None, or another owner: the file
                     value = value.base
-            elif (
-                not isinstance(value, (tuple, list, dict, Mapping, FunctionType, partial))
-                and _fields(value.__class__) is None
-            ):
+            elif not isinstance(value, (tuple, list, Mapping, FunctionType, partial)) and not _fields(value.__class__):
                 continue
             if id(value) in self._seen:
                 continue
