@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from support import suites
 from tflq.comparison.verification.dump import Dump
-from tflq.diagnosis.localization import localize
+from tflq.diagnosis.localization import localize, operators_alone
 from tflq.diagnosis.profile_fit import fit
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
-from tflq.engine.profiles import by_name
+from tflq.engine.profiles import PROFILES, by_name
 from tflq.errors import ShapeError
 from tflq.model.ir import Model, OperatorCode, view, with_graph
 from tflq.model.surgery.cut import cut
@@ -102,3 +102,14 @@ def test_a_result_of_another_shape_is_no_difference(plain: Model, values: dict[i
     tensor = view(plain).op(STRANGE).outputs[0]
     with pytest.raises(ShapeError):
         localize(plain, Dump("", {**values, tensor: values[tensor][:, :-1]}), REFERENCE, mode)
+
+
+def test_samples_of_an_operator_are_bound_once(plain: Model, values: dict[int, Array]) -> None:
+    dumps = [Dump("", values), Dump("", {t: value.copy() for t, value in values.items()})]
+    first, second = operators_alone(plain, dumps, 1, REFERENCE)
+    assert second.plan(REFERENCE) is first.plan(REFERENCE)
+    other = by_name("tflm")
+    assert second.plan(other) is first.plan(other) is not first.plan(REFERENCE)
+    for name in tuple(PROFILES)[:8]:
+        first.plan(by_name(name))
+    assert len(first.plans) < 8

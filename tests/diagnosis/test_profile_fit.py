@@ -13,7 +13,7 @@ from support import suites
 from support.dense_device import array_of
 from support.single_op import T, build
 from tflq.comparison.verification.dump import Dump
-from tflq.comparison.verification.localization import alone
+from tflq.comparison.verification.localization import Localizer, alone
 from tflq.diagnosis.compatibility import compatible
 from tflq.diagnosis.localization import localize
 from tflq.diagnosis.profile_fit import FitVerdict, candidates, fit
@@ -28,6 +28,7 @@ from tflq.face.report.verbs.fit.document import fit_document
 from tflq.face.report.verbs.fit.report import fit_report
 from tflq.model.flatbuf import read
 from tflq.model.ir import Model, view
+from tflq.model.surgery.cut import cut
 
 Array = NDArray[Any]
 FC = ("FullyConnectedOptions", {"fused_activation_function": 0})
@@ -195,3 +196,13 @@ def test_a_promise_that_is_not_measured_explains_no_narrower_type(bits: int, is_
     fed, made = view(model).inputs[0], view(model).outputs[0]
     found = fit(model, [Dump("", {fed: x, made: rounded})])
     assert bool(found.fitting) is is_explained
+
+
+def test_profiles_take_an_operator_in_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Profiles that compute equal bits share one comparison of each operator, however many follow it."""
+    model, _ = cut(load(MODELS / "digits_autoencoder_int8.tflite"), (1, 2))
+    dump = Dump("", device(model, {}, "litert-ref"))
+    compare, asked = Localizer._compared, list[int]()
+    monkeypatch.setattr(Localizer, "_compared", lambda *a, **k: asked.append(a[1].index) or compare(*a, **k))
+    fit(model, [dump])
+    assert 2 < len(asked) < len(candidates(by_name("litert-ref")))

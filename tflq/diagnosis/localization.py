@@ -154,9 +154,10 @@ def operators_alone(model: Model, dumps: Iterable[Dump], index: int, profile: Pr
     first: Part | None = None
     for dump in dumps:
         part = operator_alone(model, dump, index, profile)
-        is_whole = len(part.inputs) == len(reads(model, (index,)))
-        first = part if is_whole and first is None else first
-        yield part.like(first) if is_whole and first is not None else part
+        if len(part.inputs) == len(reads(model, (index,))):
+            first = part if first is None else first
+            part = replace(part, model=first.model, plans=first.plans)
+        yield part
 
 
 def operator_alone(model: Model, dump: Dump, index: int, profile: Profile) -> Part:

@@ -15,7 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from support import suites
-from tflq.devices.conformance.grids import drafts
+from tflq.devices.conformance import making
+from tflq.devices.conformance.grids import drafts, moving
 from tflq.devices.conformance.judging import Result as Outcome
 from tflq.devices.conformance.session import Order, check, make_suite, pack, run_suite
 from tflq.devices.conformance.suite import Suite, read_suite
@@ -270,3 +271,11 @@ def test_a_target_in_c_passes_what_it_has_and_refuses_the_rest(tmp_path: Path, p
     dense = [j for j in verdicts.cases if j.case.op == "FULLY_CONNECTED" and j.result != Outcome.REFUSED]
     assert dense
     assert {j.case.id for j in dense if j.fails} == {j.case.id for j in dense if "tflm" in j.case.tells}
+
+
+def test_levels_and_shards_select_from_one_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = list[str]()
+    monkeypatch.setattr(making, "drafts", lambda seed, level: drawn.append(level) or moving.drafts(seed))
+    parts = [Order(level=level, seed=99, shard=shard) for level, shard in (("smoke", (1, 4)), ("standard", (2, 4)))]
+    assert [len(list(order.drafts())) for order in parts] == [17, 31]
+    assert drawn == ["standard"]

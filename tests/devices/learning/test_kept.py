@@ -19,6 +19,8 @@ from tflq.devices.learning.kept import Kept
 from tflq.devices.learning.learner import learn
 from tflq.devices.learning.profile import document_of
 from tflq.devices.learning.subjects import Subject, subjects
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import by_name
 from tflq.errors import FileAccessError, InputError
 from tflq.face.cli.main import cli
 
@@ -26,15 +28,22 @@ QUICK = Effort(first=4, fresh=4, seed=1)
 RELU = Subject("RELU", "int8 -> int8")
 
 
-def averages() -> list[Subject]:
-    return subjects(["int8"], ["AVERAGE_POOL_2D"])
+SWISH = subjects(["int8"], ["HARD_SWISH"])
+
+
+class Reference:
+    """A device that computes as LiteRT's reference kernels."""
+
+    def run(self, model: Any, inputs: list[Any]) -> Any:
+        plan = make_plan(model, by_name("litert-ref"))
+        return run(plan, dict(zip(plan.inputs, inputs, strict=True))).values[plan.outputs[0]]
 
 
 class Counting(PlantedTarget):
     """A device that counts what it is asked, and stops in the middle of its call number `stop`."""
 
     def __init__(self, stop: int = -1, error: BaseException | None = None) -> None:
-        super().__init__(Device(Fields()))
+        super().__init__(Reference())
         self.asked: list[bytes] = []
         self.calls, self.stop, self.error, self.half = 0, stop, error, 0
 
@@ -63,12 +72,12 @@ def without_calls(found: Any) -> Any:
 @pytest.mark.parametrize("stop", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_interrupted_run_goes_on(stop: int, tmp_path: Path) -> None:
     whole = Counting()
-    at_once = learn(whole, averages(), QUICK)
+    at_once = learn(whole, SWISH, QUICK)
     first = Counting(stop, KeyboardInterrupt())
-    partial = learn(first, averages(), QUICK, kept=kept(tmp_path / "work", first))
+    partial = learn(first, SWISH, QUICK, kept=kept(tmp_path / "work", first))
     assert partial.is_partial
     second = Counting()
-    found = learn(second, averages(), QUICK, kept=kept(tmp_path / "work", second))
+    found = learn(second, SWISH, QUICK, kept=kept(tmp_path / "work", second))
     assert not found.is_partial
     assert without_calls(found) == without_calls(at_once)
     # The answer that may have been half written is asked again, and nothing else.
@@ -153,7 +162,18 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 def test_the_verb_goes_on_and_cleans_up(tmp_path: Path) -> None:
     output = tmp_path / "mine.yaml"
-    words = ["learn", "--target", "profile:tflm", "--operators", "RELU", "--fresh", "6", "-o", str(output), "--force"]
+    words = [
+        "learn",
+        "--target",
+        "profile:tflm",
+        "--operators",
+        "HARD_SWISH",
+        "--fresh",
+        "6",
+        "-o",
+        str(output),
+        "--force",
+    ]
     work = tmp_path / "work"
     first = CliRunner().invoke(cli, [*words, "--work", str(work)])
     assert first.exit_code == 0, first.output

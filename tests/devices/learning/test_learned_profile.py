@@ -20,7 +20,7 @@ from tflq.devices.conformance.grids.refused import drafts as refused_drafts
 from tflq.devices.conformance.making import _case
 from tflq.devices.learning.candidates import Effort
 from tflq.devices.learning.learner import learn
-from tflq.devices.learning.profile import text_of
+from tflq.devices.learning.profile import document_of
 from tflq.devices.learning.subjects import subjects
 from tflq.engine.api.files import load, save
 from tflq.engine.interpreter import make_plan, run
@@ -72,12 +72,45 @@ def dumped(path: str, given: np.ndarray[Any, Any], dump: Path) -> bool:
     return not np.array_equal(run(plan, {plan.inputs[0]: given}).values[plan.outputs[0]], values[graph.outputs[0]])
 
 
+#: What is learned of the device, without the counts of questions.
+PROFILE: dict[str, Any] = {
+    "schema": "tflq/profile/1",
+    "base": "litert-ref",
+    "source": {"package": "learned", "version": "planted 1", "resolver": "", "cpu": "unknown"},
+    "figures": "none",
+    "others": "refused",
+    "rows": [
+        {
+            "op": "FULLY_CONNECTED",
+            "types": "int8 int8 int32 -> int8",
+            "requantizer": {"multiplier": "float64", "last": "towards minus infinity"},
+        }
+    ],
+    "learned": {
+        "target": "planted",
+        "complete": True,
+        "operators": [
+            {"op": "FULLY_CONNECTED", "types": "int8 int8 int32 -> int8", "state": "learned"},
+            {"op": "SOFTMAX", "types": "int8 -> int8", "state": "refused"},
+        ],
+    },
+}
+
+
+@pytest.mark.slow
+def test_the_profile_is_what_learning_writes() -> None:
+    found = learn(PlantedTarget(DEVICE), subjects(["int8"], ["FULLY_CONNECTED", "SOFTMAX"]), QUICK)
+    document = json.loads(json.dumps(document_of(found)))
+    listed = [{key: one[key] for key in ("op", "types", "state")} for one in document["learned"]["operators"]]
+    document["learned"] = {"target": "planted", "complete": document["learned"]["complete"], "operators": listed}
+    assert {key: document[key] for key in PROFILE} == PROFILE
+
+
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Learned:
     folder = tmp_path_factory.mktemp("learned")
     profile = folder / "device.yaml"
-    found = learn(PlantedTarget(DEVICE), subjects(["int8"], ["FULLY_CONNECTED", "SOFTMAX"]), QUICK)
-    profile.write_text(text_of(found), encoding="utf-8")
+    profile.write_text(json.dumps(PROFILE), encoding="utf-8")
     whole, paths, rng = load(MODELS / "digits_mobilenet_int8.tflite"), [], np.random.default_rng(3)
     for name, words in {"both": ["17..18"], "known": ["18"]}.items():
         path, dump = folder / f"{name}.tflite", folder / f"{name}.npz"

@@ -25,7 +25,6 @@ from tflq.devices.learning.subjects import Subject, subjects
 from tflq.devices.learning.words import describe, finding, work_out
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
-from tflq.errors import ModelError, UnsupportedError
 from tflq.face.cli.main import cli
 from tflq.model.flatbuf import read
 from tflq.model.ir import Model, view
@@ -63,16 +62,6 @@ def test_a_learned_profile_computes_the_device(tmp_path: Path) -> None:
     steps = work_out(found.requantizers[0])
     assert steps[-1].value == steps[-2].value
     assert steps[-1].name == "the device's code"
-
-
-def test_a_learned_profile_refuses_what_was_not_learned(tmp_path: Path) -> None:
-    found = learn(planted(9), subjects(["int8"], ["AVERAGE_POOL_2D", "SOFTMAX"]), QUICK)
-    states = {one.subject.op: one.state for one in found.operators}
-    assert states == {"AVERAGE_POOL_2D": State.LEARNED, "SOFTMAX": State.REFUSED}
-    (tmp_path / "learned.yaml").write_text(text_of(found), encoding="utf-8")
-    draft = Subject("SOFTMAX", "int8 -> int8").drafts(0, 1)[0]
-    with pytest.raises((ModelError, UnsupportedError)):
-        make_plan(read(draft.model()), by_name(str(tmp_path / "learned.yaml")))
 
 
 @pytest.mark.slow

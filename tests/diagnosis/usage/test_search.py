@@ -88,7 +88,7 @@ def test_scale_and_zero_point_imply_mean_and_std() -> None:
     assert expected_scaling(view(model).tensors[view(model).inputs[0]]) == (127.5, 127.5)
 
 
-@pytest.mark.parametrize("way", ["results", "input"])
+@pytest.mark.parametrize("way", ["results", pytest.param("input", marks=pytest.mark.slow)])
 def test_a_mistake_beside_another_rounding_is_named_with_it(way: str) -> None:
     """Codes of the other sign, at the output or the input of a device that rounds once."""
     model = coloured()

@@ -35,8 +35,6 @@ CONTRASTS = ("litert-opt", "litert-xnnpack", "tflite-2.14-ref", "tflm", "litert-
 _REACHED = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"))
 #: Parts of a suite that each process builds; progress is reported after each.
 _TURNS = 16
-#: The level whose drafts a level selects from, if that is another one.
-_DRAWN = {"smoke": "standard"}
 #: Names of fused activations in aims.
 _ACTIVATIONS = frozenset(("no activation", "RELU", "RELU6"))
 
@@ -76,9 +74,8 @@ class Order:
 
     def _all(self) -> Iterator[tuple[int, Draft, str]]:
         covered: set[tuple[str, ...]] = set()
-        for number, draft in islice(
-            enumerate(_grid(self.seed, _DRAWN.get(self.level, self.level), None)), self.every > 1, None, self.every
-        ):
+        grid = _grid(self.seed, "standard" if self.level == "smoke" else self.level, None)
+        for number, draft in islice(enumerate(grid), self.every > 1, None, self.every):
             key = (draft.op, draft.types, *(p for p in draft.aim.split("; ") if p not in _ACTIVATIONS))
             level = "standard" if key in covered else "smoke"
             covered.add(key)

@@ -9,10 +9,8 @@ import numpy as np
 from tflq.diagnosis.element.steps import Read, Site, Tap, Working, align, zero_point_of
 from tflq.engine.kernels.families.binary import both
 from tflq.engine.kernels.families.scaled_sum import common_scale
-from tflq.engine.numerics.fixedpoint import doubling_high_mul
-from tflq.engine.numerics.rounding import divide_by_pot_half_away
 from tflq.engine.numerics.stages import OutputPipeline
-from tflq.engine.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, wrap
+from tflq.engine.numerics.steps import Step, pipeline_steps, stage_steps, wrap
 from tflq.typing import Array
 
 
@@ -57,20 +55,6 @@ def _to_common_scale(site: Site, operand: int, read: Read, part: int) -> list[St
     return [*steps, *named]
 
 
-def shifted_sum(site: Site) -> Working:
-    """Trace ADD and SUB of int16 whose scales are powers of two: one shift each, half away, then the clamp."""
-    data = site.data
-    steps, parts = [], []
-    for operand, (shift, sign) in enumerate(((data.first_shift, 1), (data.second_shift, data.sign))):
-        read = _broadcast_read(site, operand)
-        part = sign * int(divide_by_pot_half_away(int(read.code), shift))
-        parts.append(Tap(read, None, part))
-        steps.append(Step(f"input {operand}: shifted right, half away from zero", part, f"{read.code} / 2^{shift}"))
-    total = sum(int(tap.product) for tap in parts)
-    steps.append(Step("sum", total, f"{parts[0].product} + {parts[1].product}"))
-    return Working(tuple(parts), (*steps, clamp_step(total, *data.clamp)))
-
-
 def product(site: Site) -> Working:
     """Trace MUL: the product of centred codes, scaled."""
     data = site.data
@@ -81,41 +65,6 @@ def product(site: Site) -> Working:
     value = int(first.centred) * int(second.centred)
     steps = (Step("product of centred codes", value, f"{first.centred} * {second.centred}"),)
     return Working((Tap(first, second, value),), (*steps, *pipeline_steps(data.pipeline, wrap(value))))
-
-
-def narrow_product(site: Site) -> Working:
-    """Trace MUL of int16 to 8 bits: the product Q0.15, its high 8 bits; the clamp comes before the zero point."""
-    data = site.data
-    first, second = (_broadcast_read(site, operand) for operand in (0, 1))
-    a, b = int(first.code), int(second.code)
-    high = int(doubling_high_mul(a, b, 16))
-    divided = int(divide_by_pot_half_away(high, 8))
-    clamped = clamp_step(divided, *data.clamp)
-    steps = (
-        Step("multiplied, half up", high, f"{a} * {b} / 2^15 = {a * b / 2**15!r}"),
-        Step("divided by 2^8, half away from zero", divided, f"{high} / 2^8 = {high / 2**8!r}"),
-        clamped,
-        Step("output zero point added", int(clamped.value) + data.zero_point, f"{clamped.value} + {data.zero_point}"),
-    )
-    return Working((Tap(first, second, a * b),), steps)
-
-
-def sloped(site: Site) -> Working:
-    """Trace PRELU: the input scaled above its zero point; its product with alpha scaled below."""
-    data = site.data
-    x = replace(_broadcast_read(site, 0), zero_point=data.input_zero_point)
-    alpha = replace(_broadcast_read(site, 1), zero_point=data.alpha_zero_point)
-    centred, slope = int(x.centred), int(alpha.centred)
-    if centred >= 0:
-        steps = [Step("input zero point subtracted", centred, f"{x.code} - {x.zero_point}")]
-        steps += stage_steps(data.positive, centred, 0)
-    else:
-        steps = [Step("product of centred codes", centred * slope, f"{centred} * {slope}")]
-        steps += stage_steps(data.negative, centred * slope, 0)
-    scaled = int(steps[-1].value)
-    moved = wrap(scaled + data.output_zero_point)
-    steps.append(Step("output zero point added", moved, f"{scaled} + {data.output_zero_point}"))
-    return Working((Tap(x, alpha, centred * slope),), (*steps, clamp_step(moved, *data.clamp)))
 
 
 def plain(site: Site) -> Working:

@@ -9,7 +9,6 @@ import numpy as np
 from tflq.diagnosis.element.steps import Read, Site, Tap, Working, total_of
 from tflq.engine.kernels.families.pooling import average_half_away
 from tflq.engine.kernels.families.reduction import Reduced
-from tflq.engine.numerics.rounding import float_to_int32, round_half_away
 from tflq.engine.numerics.stages import type_range
 from tflq.engine.numerics.steps import Step, clamp_step, double_rounding_steps, pipeline_steps, wrap
 
@@ -63,32 +62,6 @@ def mean_by_pipeline(site: Site) -> Working:
     total = total_of(taps, "sum")
     steps = pipeline_steps(site.data.pipeline, wrap(int(total.value)), channel=site.index[-1])
     return Working(taps, (total, *steps))
-
-
-def summed(site: Site) -> Working:
-    """Trace SUM of the reference: codes read as the type that the source assumes."""
-    data = site.data
-    taps = _summands(site, data.reduced, data.read_as)
-    total = total_of(taps, "sum")
-    centred = wrap(int(total.value) - data.zeros)
-    steps = [total, Step("zero points subtracted", centred, f"{total.value} - {data.zeros}")]
-    steps += pipeline_steps(data.pipeline, centred)
-    code = int(np.array(steps[-1].value, data.read_as).view(site.operand(0).dtype))
-    if code != steps[-1].value:
-        steps.append(Step(f"written as {data.read_as}, read as {site.operand(0).dtype}", code))
-    return Working(taps, tuple(steps))
-
-
-def sum_in_float32(site: Site) -> Working:
-    """Trace SUM of the optimized kernels: one float32 product, one float32 addition, half away from zero."""
-    data = site.data
-    taps = _summands(site, data.reduced)
-    steps = [*_in_float32(taps, data.scale, data.bias)]
-    whole = int(float_to_int32(round_half_away(float(steps[-1].value))))
-    steps.append(Step("rounded half away from zero", whole))
-    moved = wrap(whole + data.zero_point)
-    steps.append(Step("output zero point added", moved, f"{whole} + {data.zero_point}"))
-    return Working(taps, (*steps, clamp_step(moved, *type_range(data.dtype))))
 
 
 def scale_in_float32(site: Site) -> Working:

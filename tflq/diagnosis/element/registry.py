@@ -1,4 +1,7 @@
-"""The trace function of each kernel, by the kernel's eval, which all profiles with the same body share."""
+"""The trace function of each kernel, by the kernel's eval, which all profiles with the same body share.
+
+An element of any other kernel ends at the kernel's result.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from tflq.diagnosis.element import binary, contractions, unary
 from tflq.diagnosis.element import movement as moving
 from tflq.diagnosis.element import pooling as gathering
 from tflq.diagnosis.element import quantize as quantizing
-from tflq.diagnosis.element import softmax as rows
 from tflq.diagnosis.element.steps import Tracer
 from tflq.engine.kernels import concatenation, max_pool_2d
 from tflq.engine.kernels.add_sub import optimized as add_in_blocks
@@ -22,22 +24,15 @@ from tflq.engine.kernels.families import binary as binary_kernels
 from tflq.engine.kernels.families import scaled_sum, two_tables
 from tflq.engine.kernels.families import unary as unary_kernels
 from tflq.engine.kernels.fully_connected import dense as fully_connected
-from tflq.engine.kernels.leaky_relu import reference as leaky_relu
 from tflq.engine.kernels.mean_sum import images as mean_over_image
-from tflq.engine.kernels.mean_sum import optimized as mean_sum_optimized
 from tflq.engine.kernels.mean_sum import reference as mean_sum
 from tflq.engine.kernels.mean_sum import xnnpack as mean_sum_by_xnnpack
 from tflq.engine.kernels.mul import reference as mul
-from tflq.engine.kernels.prelu import reference as prelu
 from tflq.engine.kernels.quantize import optimized as quantize_optimized
 from tflq.engine.kernels.quantize import reference as quantize
 from tflq.engine.kernels.quantize import xnnpack as quantize_by_xnnpack
-from tflq.engine.kernels.sigmoids import reference as sigmoids
-from tflq.engine.kernels.softmax import float_table as softmax_in_float32
-from tflq.engine.kernels.softmax import reference as softmax
 from tflq.engine.kernels.transpose_conv import optimized as transpose_conv_in_blocks
 from tflq.engine.kernels.transpose_conv import reference as transpose_conv
-from tflq.engine.numerics.sigmoid_int16 import logistic_int16, tanh_int16
 
 TRACERS: Mapping[Callable[..., Any], Tracer] = {
     conv_2d.eval_quantized: contractions.convolved,
@@ -52,24 +47,17 @@ TRACERS: Mapping[Callable[..., Any], Tracer] = {
     batch_matmul.eval_quantized: contractions.matrix_product,
     batch_matmul.eval_sums: contractions.sum_codes,
     scaled_sum.eval_general: binary.scaled_sum,
-    scaled_sum.eval_pot: binary.shifted_sum,
     add_in_blocks.eval_blocks: binary.scaled_sum_in_blocks,
     mul.eval_quantized: binary.product,
-    mul.eval_narrow: binary.narrow_product,
-    prelu.eval_quantized: binary.sloped,
     binary_kernels.eval_plain: binary.plain,
     unary_kernels.eval_table: unary.tabulate,
     two_tables.eval_tables: unary.tabulate_in_blocks,
     unary_kernels.eval_table_8bit: unary.looked_up,
-    unary_kernels.eval_table_16bit: unary.interpolate,
-    sigmoids.eval_logistic_int16: unary.by_sigmoid_table(9, logistic_int16),
-    sigmoids.eval_tanh_int16: unary.by_sigmoid_table(8, tanh_int16),
     quantize.eval_requantize: unary.requantized,
     quantize.eval_float: quantizing.by_quotient,
     quantize_optimized.eval_blocks: quantizing.by_blocks,
     quantize_optimized.eval_scalar: quantizing.by_wide_quotient,
     concatenation.eval_concatenation: moving.concatenate,
-    leaky_relu.eval_quantized: unary.leaky,
     dequantize.eval_dequantize: unary.dequantized,
     quantize_by_xnnpack.eval_float: quantizing.by_product,
     average_pool_2d.eval_quantized: gathering.average,
@@ -77,8 +65,4 @@ TRACERS: Mapping[Callable[..., Any], Tracer] = {
     mean_sum.eval_mean: gathering.mean,
     mean_over_image.eval_over_image: gathering.mean_by_pipeline,
     mean_sum_by_xnnpack.evaluate: gathering.scale_in_float32,
-    mean_sum.eval_sum: gathering.summed,
-    mean_sum_optimized.eval_sum: gathering.sum_in_float32,
-    softmax.eval_8bit: rows.in_fixed_point,
-    softmax_in_float32.eval_table: rows.in_float32,
 }

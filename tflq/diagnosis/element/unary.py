@@ -1,4 +1,4 @@
-"""One operand, element by element: tables of codes, requantization, LEAKY_RELU."""
+"""One operand, element by element: tables of codes and requantization."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tflq.diagnosis.element.steps import Read, Site, Tap, Tracer, Working, zero_point_of
+from tflq.diagnosis.element.steps import Read, Site, Tap, Working, zero_point_of
 from tflq.engine.kernels.dequantize import reference as dequantize
 from tflq.engine.kernels.families.unary import Tabulated
 from tflq.engine.kernels.families.vector_blocks import in_whole_blocks
-from tflq.engine.kernels.leaky_relu import reference as leaky_relu
 from tflq.engine.kernels.quantize import reference as quantize
-from tflq.engine.numerics.sigmoid_int16 import scale_to_table
-from tflq.engine.numerics.steps import Step, clamp_step, pipeline_steps, stage_steps, wrap
+from tflq.engine.numerics.steps import Step, pipeline_steps, wrap
 from tflq.typing import Array
 
 
@@ -50,45 +48,6 @@ def _look_up(table: Array, read: Read) -> Step:
     return Step("table", table[np.array(read.code).astype(np.uint8)].item(), f"table[{read.code}]")
 
 
-def interpolate(site: Site) -> Working:
-    """Trace a table of 513 samples over int16: the high 9 bits choose, the low 7 interpolate, half up."""
-    read = _read_here(site)
-    code = int(read.code)
-    at, part = (code >> 7) + 256, code & 127
-    base, following = int(site.data[at]), int(site.data[at + 1])
-    slope = int(np.int64(following - base).astype(np.int16))
-    rise = (slope * part + 64) >> 7
-    steps = (
-        Step("sample", base, f"table[{at}]"),
-        Step("slope to the next sample", slope, f"{following} - {base}"),
-        Step("interpolated, half up", rise, f"{slope} * {part} / 2^7 = {slope * part / 128!r}"),
-        Step("sum", int(np.int64(base + rise).astype(np.int16)), f"{base} + {rise}"),
-    )
-    return Working((_alone(read),), steps)
-
-
-def by_sigmoid_table(bits: int, function: Callable[..., int]) -> Tracer:
-    """Return the trace function of LOGISTIC and TANH of int16.
-
-    `bits` of the scaled magnitude interpolate between entries of the published table.
-    """
-
-    def traced(site: Site) -> Working:
-        read, (multiplier, shift) = _read_here(site), site.data
-        scaled = int(scale_to_table(int(read.code), multiplier, shift))
-        at, part = min(abs(scaled) >> bits, 255), abs(scaled) & ((1 << bits) - 1)
-        how = f"{read.code} * {multiplier} / 2^{shift}" if multiplier else f"{read.code} * 3 * 2^{shift}"
-        code = int(function(int(read.code), multiplier, shift))
-        steps = (
-            Step("in units of 1 / 12288, half up", scaled, how),
-            Step("place in the table", at, f"|{scaled}| / 2^{bits}, {part} of {1 << bits} to the next entry"),
-            Step("interpolated, half up", code),
-        )
-        return Working((_alone(read),), steps)
-
-    return traced
-
-
 def dequantized(site: Site) -> Working:
     """Trace DEQUANTIZE without a table: 16 bits, or several scales."""
     read = _read_here(site)
@@ -99,12 +58,6 @@ def requantized(site: Site) -> Working:
     """Trace QUANTIZE from codes to codes."""
     read = _read_here(site)
     return Working((_alone(read),), tuple(_requantize(site.data, read)))
-
-
-def leaky(site: Site) -> Working:
-    """Trace LEAKY_RELU: one multiplier above the zero point, another below."""
-    read = _read_here(site)
-    return Working((_alone(read),), tuple(_leaky(site.data, read)))
 
 
 def _dequantize(data: dequantize.OpData, read: Read, flat: int = 0) -> list[Step]:
@@ -125,24 +78,9 @@ def _requantize(data: quantize.RequantizeData, read: Read) -> list[Step]:
     return [first, *pipeline_steps(data.pipeline, wrap(centred))]
 
 
-def _leaky(data: leaky_relu.OpData, read: Read) -> list[Step]:
-    centred = int(read.code) - data.input_zero_point
-    steps = [Step("input zero point subtracted", centred, f"{read.code} - {data.input_zero_point}")]
-    if centred >= 0:
-        steps += stage_steps(data.positive, centred, 0)
-    else:
-        steps += stage_steps(data.negative, centred, 0)
-        steps.append(Step("sign of alpha", data.negative_sign * int(steps[-1].value)))
-    scaled = int(steps[-1].value)
-    moved = wrap(scaled + data.output_zero_point)
-    steps.append(Step("output zero point added", moved, f"{scaled} + {data.output_zero_point}"))
-    return [*steps, clamp_step(moved, *data.clamp)]
-
-
 #: Trace functions of table entries, by the type of the table's constants.
 _INSIDE: dict[type, Callable[[Any, Read], list[Step]]] = {
     quantize.RequantizeData: _requantize,
-    leaky_relu.OpData: _leaky,
     dequantize.OpData: _dequantize,
 }
 

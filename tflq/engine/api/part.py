@@ -14,7 +14,7 @@ from tflq.model.surgery.cut import cut
 from tflq.model.surgery.edit import with_constant
 from tflq.typing import Array
 
-#: Number of plans that a part keeps: a few, since each may hold prepared constants of the size of the model's.
+#: Plans that a part keeps: few, since each may hold prepared constants.
 _KEPT = 4
 
 
@@ -57,16 +57,11 @@ class Part:
         shapes, chosen = {tensor: value.shape for tensor, value in self.inputs.items()}, model or self.model
         # A kept plan keeps its model and profile alive, so their identities stay valid.
         key = id(chosen), id(profile), tuple(shapes.items()), current_limits()
-        plan = self.plans.pop(key, None) or make_plan(chosen, profile, input_shapes=shapes, is_part=True)
-        if len(self.plans) == _KEPT:
-            del self.plans[next(iter(self.plans))]
-        self.plans[key] = plan
-        return plan
-
-    def like(self, other: Part) -> Part:
-        """Return the part with the model and the plans of `other`, the same operator cut out for other values."""
-        is_same = self.tensors == other.tensors and self.inputs.keys() == other.inputs.keys()
-        return replace(self, model=other.model, plans=other.plans) if is_same else self
+        known = self.plans.pop(key) if key in self.plans else None
+        self.plans[key] = known or make_plan(chosen, profile, input_shapes=shapes, is_part=True)
+        for oldest in [*self.plans][:-_KEPT]:
+            del self.plans[oldest]
+        return self.plans[key]
 
     def run(self, plan: Plan) -> dict[int, Array]:
         """Return values of all tensors, including inputs."""

@@ -10,11 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from tflq.typing import Array
-
-#: Types whose elements, closures or arguments are searched; so are the fields of data classes.
-_CONTAINERS = (tuple, list, dict, Mapping, FunctionType, partial)
-
 
 class Footprint:
     """Bytes of the arrays that were found so far, each counted once."""
@@ -30,8 +25,9 @@ class Footprint:
         while waiting:
             value = waiting.pop()
             if isinstance(value, np.ndarray):
-                value = _owner(value)
-            elif not isinstance(value, _CONTAINERS) and _fields(type(value)) is None:
+                while isinstance(value.base, np.ndarray):  # then its base is None, or another owner: the file
+                    value = value.base
+            elif not isinstance(value, (tuple, list, Mapping, FunctionType, partial)) and not _fields(value.__class__):
                 continue
             if id(value) in self._seen:
                 continue
@@ -41,13 +37,6 @@ class Footprint:
                 self.bytes += value.nbytes if value.base is None else 0
             else:
                 waiting.extend(_parts(value))
-
-
-def _owner(array: Array) -> Array:
-    """Return the array that owns this memory; its base is None, or another owner: the file."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 @cache
@@ -65,4 +54,4 @@ def _parts(value: Any) -> Iterable[Any]:
         return value.values()
     if isinstance(value, (tuple, list)):
         return value
-    return [getattr(value, name) for name in _fields(type(value)) or ()]
+    return [getattr(value, name) for name in _fields(value.__class__) or ()]

@@ -46,7 +46,7 @@ FACTS = (
          traced=False, quantize=FREE, xnnpack_floats=SINCE_2_1),
     Fact("NumericVerify", room="dequantize", kept_float="it compares with float values"),
     Fact("PRELU", both="1.15:1", micro="taken", later="1.15 int8", pointwise=True, by_channel=True,
-         quantize=Rule(narrow=(1,)), xnnpack_floats=SINCE_2_1),
+         traced=False, quantize=Rule(narrow=(1,)), xnnpack_floats=SINCE_2_1),
     Fact("QUANTIZE", opt="1.15:2 2.7:3 2.1:6", ref="1.15:1 2.5:2 1.4:3 2.1:6", micro="taken", pointwise=True,
          converts=True),
     Fact("REAL", room="complex_numbers", both="2.5:1"),
