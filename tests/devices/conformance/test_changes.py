@@ -73,15 +73,15 @@ def runs(suite: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
 #: Kernels as a new build may have them: rows of a profile's file, and what is said of the changed cases.
 PLANTED = (
-    pytest.param(
+    (
         {"op": "CONV_2D", "types": "int8 int8 int32 -> int8", "requantizer": {"last": "towards minus infinity"}},
         "minus infinity",
-        marks=pytest.mark.slow,
     ),
     ({"op": "MAX_POOL_2D", "types": "int8 -> int8", "ignores": {"option": "activation"}}, "activation is ignored"),
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("row", "said"), PLANTED)
 def test_the_formula_of_a_changed_kernel_is_named(row: Any, said: str, suite: Path, runs: Runs, tmp_path: Path) -> None:
     path = tmp_path / "after.yaml"

@@ -182,7 +182,7 @@ def test_quantize_runs_on_the_learned_profile_or_refuses(learned: Learned, tmp_p
     whole, rng = load(MODELS / "digits_mobilenet_float.tflite"), np.random.default_rng(4)
     names = [op.name for op in view(whole).ops]
     dense = names.index("FULLY_CONNECTED")
-    words = ["--profile", learned.profile, "--mode", "int8"]
+    words = ["--runtimes", learned.profile, "--mode", "int8"]
     for part, status in ((str(dense), 0), (f"{dense - 1}..{dense}", 3)):
         path, given = tmp_path / "float.tflite", tmp_path / "given.npy"
         save(extract(whole, [part])[0], path)
