@@ -17,6 +17,7 @@ from tflq.diagnosis.findings import Findings, investigate
 from tflq.diagnosis.localization import BySample, in_order, localize_samples
 from tflq.diagnosis.profile_fit import Fit, FitVerdict, fit
 from tflq.diagnosis.sampling import confirm, selections
+from tflq.diagnosis.usage.inputs import UNFILLED
 from tflq.diagnosis.usage.search import Mistake, Side, find_mistake, near_mistakes
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.interpreter.arrays import admit, open_shape
@@ -65,7 +66,8 @@ def answer(
     mistake = find_mistake(model, evidence.samples, profile, given, scaling) if search else None
     warnings = tuple(_warnings(model, evidence.samples))
     plain = None
-    if mistake is not None and whole is not None and _is_steady(model, evidence.samples):
+    is_unfilled = mistake is not None and mistake.name.startswith(UNFILLED)
+    if mistake is not None and whole is not None and (is_unfilled or _is_steady(model, evidence.samples)):
         plain = _plainly(model, whole, profile, progress)
         if plain.fit is not None and plain.fit.fitting:
             mistake = None  # a profile gives these outputs of the right inputs
