@@ -34,7 +34,7 @@ def stream() -> tuple[Model, int, int]:
 
 
 def board(*, keeps: bool, wrong: float = 0) -> tuple[Model, tuple[Dump, ...]]:
-    """What a board prints: inputs and outputs. It keeps its state from step to step, or wipes it at each call."""
+    """Return the inputs and outputs that a board prints; it keeps its state, or clears it at each call."""
     model, x, y = stream()
     state, dumps = 0.0, []
     for step in STEPS:

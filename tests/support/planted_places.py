@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
 from tflq.errors import TflqError
-from tflq.model.ir import CARRIER, TensorType
+from tflq.model.ir import Model, view
 
 Array = np.ndarray[Any, Any]
 CONTRACTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
@@ -80,37 +79,22 @@ CHANGES: Mapping[str, Callable[[Array, Array], Array]] = {
 
 
 @dataclass
-class PlacesTarget:
+class Places:
     """A device that is wrong in one place, or in two; `shown` counts elements in which it was."""
 
     op: str
     faults: tuple[tuple[str, str], ...]
-    name: str = "planted places"
     shown: int = 0
 
-    def identity(self) -> dict[str, Any]:
-        return {"name": self.name, "version": "planted 1"}
-
-    def do(self, job: Any, cases: Any) -> str:
-        for case in cases:
-            place = job.folder / case.id
-            model = load(place / "model.tflite")
-            try:
-                plans = [make_plan(model, by_name(name)) for name in ("litert-ref", "litert-xnnpack")]
-                plan = plans[0]
-                for number in range(len(case.samples)):
-                    inputs = {}
-                    for position, tensor in enumerate(plan.inputs):
-                        operand = plan.operands[tensor]
-                        data = np.fromfile(place / f"in{number}_{position}.bin", CARRIER[TensorType(operand.type)])
-                        inputs[tensor] = data.reshape(operand.shape)
-                    (y,), (other,) = ([run(p, inputs).values[t] for t in p.outputs] for p in plans)
-                    given = self._wrong(case.op, inputs[plan.inputs[0]], y, other)
-                    self.shown += int(np.count_nonzero(given != y))
-                    given.tofile(place / f"out{number}_0.bin")
-            except TflqError as error:
-                (place / "refused.txt").write_text(str(error))
-        return ""
+    def run(self, model: Model, inputs: Sequence[Array]) -> Array:
+        """Return the codes of the only output."""
+        try:
+            y, other = (_output(model, name, inputs) for name in ("litert-ref", "litert-xnnpack"))
+        except TflqError as error:
+            raise NotImplementedError(str(error)) from error
+        given = self._wrong(view(model).op(0).name, inputs[0], y, other)
+        self.shown += int(np.count_nonzero(given != y))
+        return given
 
     def _wrong(self, op: str, x: Array, y: Array, other: Array) -> Array:
         made = y
@@ -119,7 +103,12 @@ class PlacesTarget:
         return made
 
 
-def planted(seed: int) -> PlacesTarget:
+def _output(model: Model, profile: str, inputs: Sequence[Array]) -> Array:
+    plan = make_plan(model, by_name(profile))
+    return run(plan, dict(zip(plan.inputs, inputs, strict=True))).values[plan.outputs[0]]
+
+
+def planted(seed: int) -> Places:
     """Return the device of a seed: an operator, and one fault, or two for odd seeds."""
     rng = np.random.default_rng([seed, 43])
     first = tuple(PLACES)[seed // 2 % len(PLACES)]
@@ -127,4 +116,4 @@ def planted(seed: int) -> PlacesTarget:
     others = [name for name, (operators, _) in PLACES.items() if op in operators and name != first]
     places = [first, *([others[int(rng.integers(len(others)))]] if seed % 2 and others else [])]
     changes = [change for change in CHANGES if change != "another rounding" or op in CONTRACTIONS]
-    return PlacesTarget(op, tuple((place, changes[int(rng.integers(len(changes)))]) for place in places))
+    return Places(op, tuple((place, changes[int(rng.integers(len(changes)))]) for place in places))

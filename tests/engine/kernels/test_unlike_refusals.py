@@ -1,4 +1,4 @@
-"""What releases refuse, or kill their process with, though other releases take it: seen in their wheels."""
+"""Models that some releases refuse or crash on while others take them, as observed in their wheels."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_models_with_the_outputs_of_the_reference(profile: str) -> None:
 
 
 def test_recorded_outputs_differ_from_those_of_the_reference() -> None:
-    """What tells profiles apart must tell them apart here."""
+    """Recordings that distinguish profiles must distinguish them here."""
     for profile, model, golden, own in TELLING:
         reference, theirs = arrays_of(golden), arrays_of(own)
         assert any(not np.array_equal(reference[key], theirs[key]) for key in theirs), (profile, model.stem)

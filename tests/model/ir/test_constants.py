@@ -1,4 +1,4 @@
-"""What a file stores as a constant, as LiteRT 2.3 and tflite-micro read it."""
+"""The one rule of which tensors of a file are constants, as LiteRT 2.3 and tflite-micro read it."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _BROADCAST = (
     "SQUARED_DIFFERENCE",
     "SUB",
 )
-#: Operators of which one is computed in place of the other.
+#: Pairs of operators that devices mistake for each other.
 _TWINS = (
     ("ARG_MAX", "ARG_MIN"),
     ("AVERAGE_POOL_2D", "MAX_POOL_2D"),
