@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from support import suites
+from support import suites, warm
 from support.costs import Costs
 from tflq.engine.jit import pieces
-from tflq.engine.microkernels import forms
-from tflq.engine.runtimes import processor
+from tflq.engine.microkernels import kernel
+from tflq.engine.runtimes import process
+from tflq.engine.runtimes.child import tflq_processor as processor
 
 # Examples are the same in every run; the first one of a compiled function pays for its compilation.
 settings.register_profile("tflq", deadline=None, derandomize=True)
@@ -35,10 +36,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_report_header() -> str:
     """Name what of the processor decides which code runs here, and which bits runtimes give."""
-    said, form = processor.describe(), forms.choose(False)
-    features = " ".join(sorted(name for name in forms.features() if name.startswith(_VECTORS))) if form else ""
+    said, form = processor.describe(), kernel.choose(False)
+    features = " ".join(sorted(name for name in kernel.features() if name.startswith(_VECTORS))) if form else ""
     cache = f"{said['first_level_cache'] >> 10} KiB first-level cache"
-    return f"processor: {forms.machine()} {said['vectors']}, {cache}, form {form.name if form else 'none'}: {features}"
+    return f"processor: {kernel.machine()} {said['vectors']}, {cache}, form {form.name if form else 'none'}: {features}"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -79,6 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
     file, budget = config.getoption("--costs"), config.getoption("--budget")
     if file is not None or budget is not None:
         config.pluginmanager.register(Costs(file, budget, config.rootpath / "tests" / "budget.json"))
+    warm.install(process.CHILD)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

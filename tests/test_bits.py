@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import tflq
 from support import suites
+from support.each import each
 
 SINGLE = suites.ROOT / "golden" / "singleop"
 INDEX = json.loads((SINGLE / "index.json").read_text())
@@ -50,7 +51,7 @@ def _bits(array: NDArray[np.generic]) -> NDArray[np.generic]:
 
 
 @pytest.mark.usefixtures("either_way")
-@pytest.mark.parametrize("entry", INDEX, ids=[Path(e["model"]).stem for e in INDEX])
+@each("entry", INDEX, ids=[Path(e["model"]).stem for e in INDEX])
 def test_single_operators(entry: dict[str, str]) -> None:
     assert_same_bits(SINGLE / entry["model"], SINGLE / entry["golden"])
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import pytest
 
 from support import suites
+from support.each import each
 from tflq.face.cli.main import VERBS, cli
 
 PAGES = [suites.ROOT / "README.md", *sorted((suites.ROOT / "docs").rglob("*.md"))]
@@ -75,7 +75,7 @@ def mistakes(page: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@each("page", PAGES, ids=lambda page: page.stem)
 def test_every_command_of_a_page_can_be_given(page: Path) -> None:
     assert mistakes(page) == []
 
@@ -110,3 +110,17 @@ def test_every_document_has_a_schema() -> None:
     texts = [path.read_text(encoding="utf-8") for path in (suites.ROOT / "tflq" / "face").rglob("*.py")]
     named = {name for text in texts for name in re.findall(r'"tflq/([a-z0-9-]+)/1"', text)}
     assert {name for name in named if not (suites.ROOT / "schemas" / f"{name}.schema.json").is_file()} == set()
+
+
+def test_every_address_of_the_project_is_the_one_in_pyproject() -> None:
+    """Pages can be copied from: one owner, which is the placeholder OWNER everywhere or nowhere."""
+    project = (suites.ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    urls = project.partition("[project.urls]")[2].partition("\n[")[0]
+    (owner,) = set(re.findall(r"https://github\.com/(\w[\w-]*)/tflq\b", urls))
+    pages = [*PAGES, suites.ROOT / "CONTRIBUTING.md", *(suites.ROOT / ".github").rglob("*.yml")]
+    texts = {page.name: page.read_text(encoding="utf-8") for page in pages}
+    address = re.compile(r"(?:github\.com/|uses: )(\w[\w-]*)/tflq\b")
+    found = [(name, one) for name, text in texts.items() for one in address.findall(text)]
+    assert {one for _, one in found} == {owner}, found
+    assert {name for name, _ in found} >= {"continuous-integration.md", "add-tflq-to-pytest.md", "CONTRIBUTING.md"}
+    assert (owner == "OWNER") == any(re.search(r"\bOWNER/", text) for text in (*texts.values(), urls))

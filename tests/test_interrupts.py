@@ -87,7 +87,7 @@ def test_an_interrupted_import_of_numba(at: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", [1, 30, 90, 130])
+@pytest.mark.parametrize("at", [1, 30, 90, 120])
 def test_an_interrupted_import_of_tflq(at: int, expected: str) -> None:
     assert run(("tflq",), at) == f"1 {expected}"
 

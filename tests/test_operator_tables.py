@@ -6,24 +6,23 @@ import itertools
 from collections.abc import Iterator
 from types import MappingProxyType
 
-import pytest
-
 import tflq
 from opfuzz.case import Case
 from opfuzz.families import SPECS
 from opfuzz.session import draw_case, numbers
 from support import suites
+from support.each import each
 from tflq.diagnosis.element.trace import trace_element
 from tflq.engine.interpreter import make_plan
 from tflq.engine.kernels.facts import OPERATORS
 from tflq.engine.kernels.facts.rules import CONVERSIONS, KEPT_FLOAT, READS_SHAPES, RULES
 from tflq.engine.kernels.tables.rows import table_of
-from tflq.engine.kernels.validity import Runtime
+from tflq.engine.kernels.validity import RuntimeConditions
 from tflq.engine.profiles import by_name
 from tflq.errors import TflqError
-from tflq.model.ir.schema import enum
+from tflq.model.ir.model import enum
 
-REFERENCE = table_of(Runtime())
+REFERENCE = table_of(RuntimeConditions())
 OPERATORS_PAGE = (suites.ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
 BUILTIN = frozenset(enum("BuiltinOperator"))
 INTEGERS = frozenset({"INT8", "UINT8", "INT16"})
@@ -127,7 +126,7 @@ TABLES = MappingProxyType(
 )
 
 
-@pytest.mark.parametrize("op", sorted(REFERENCE))
+@each("op", sorted(REFERENCE))
 def test_an_operator_stands_in_every_table(op: str) -> None:
     missing = [place for holds, place in TABLES.items() if not holds(op)]
     assert not missing, f"{op} is missing in:\n" + "\n".join(f"  {place}" for place in missing)
@@ -141,10 +140,10 @@ def test_a_forgotten_table_is_named() -> None:
     assert not is_documented(unknown)
 
 
-@pytest.mark.parametrize("op", [op for op in sorted(SPECS) if makes_bytes(op)])
+@each("op", [op for op in sorted(SPECS) if makes_bytes(op)])
 def test_an_element_is_worked_out_or_only_shown(op: str) -> None:
     """Check that one element's trace shows steps of an 8-bit operator, unless its facts have `traced=False`."""
     told = any(element_is_told(case) for case in itertools.islice(drawn_in_bytes(op), 6))
     assert told == OPERATORS[op].traced, (
-        f"{op}: tflq/diagnosis/element/registry.py, or `traced` in tflq/engine/kernels/facts"
+        f"{op}: tflq/diagnosis/element/trace.py, or `traced` in tflq/engine/kernels/facts"
     )

@@ -152,7 +152,7 @@ def _recordings(home: Path) -> None:
     (home / "model.tflite").write_bytes((GOLDEN / "digits_autoencoder_int8.tflite").read_bytes())
     for name in ("before", "after", "monday", "tuesday"):
         seed = int(name == "tuesday")
-        tflq.record(home / "model.tflite", all_tensors=True, path=home / f"{name}.zip", samples=12, seed=seed)
+        tflq.record(home / "model.tflite", all_tensors=True, output=home / f"{name}.zip", samples=12, seed=seed)
 
 
 def _float_model(home: Path) -> None:
@@ -179,7 +179,7 @@ REFERENCE = {
     "pages": _no_files,
     "portable": _float_model,
     "quantize": _float_model,
-    "versions": _no_files,
+    "runtimes": _no_files,
 }
 #: Pages with commands that are not executed, and why.
 NOT_EXECUTED = {

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from support import suites
-from tflq.face.cli.main import cli
+from support.commands import tflq
 
 GOLDEN, EXAMPLES = suites.ROOT / "golden" / "rtl", suites.ROOT / "examples" / "rtl"
 needs_icarus = pytest.mark.skipif(shutil.which("iverilog") is None, reason="Icarus Verilog is not installed")
@@ -72,7 +71,7 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vectors")
     for name in NAMES.values():
         words = ["golden", "export", str(GOLDEN / f"{name}.npz"), "--model", str(GOLDEN / f"{name}.tflite")]
-        done = CliRunner().invoke(cli, [*words, "--verilog", "0", "-o", str(folder), "--json"])
+        done = tflq(*words, "--verilog", "0", "-o", folder, "--json")
         assert done.exit_code == 0, done.output
         document = json.loads(done.stdout)
         assert document["recorded"] is True
@@ -136,6 +135,6 @@ def test_codes_of_vectors_are_those_of_the_recording(vectors: Path) -> None:
     ],
 )
 def test_strange_words_write_nothing(words: list[str], code: int, tmp_path: Path) -> None:
-    done = CliRunner().invoke(cli, ["golden", "export", str(GOLDEN / "pointwise.npz"), *words, "-o", str(tmp_path)])
+    done = tflq("golden", "export", GOLDEN / "pointwise.npz", *words, "-o", tmp_path)
     assert done.exit_code == code, done.output
     assert list(tmp_path.iterdir()) == []

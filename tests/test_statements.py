@@ -8,17 +8,12 @@ import pickle
 from pathlib import Path
 
 import numpy as np
-from click.testing import CliRunner, Result
 
 from support import suites
-from tflq.face.cli.main import cli
-from tflq.statements import Statement, facts_of
+from support.commands import tflq
+from tflq.texts import Statement, facts_of
 
 MODEL = suites.ROOT / "golden/models/digits_mobilenet_int8.tflite"
-
-
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, [str(word) for word in words])
 
 
 def test_a_statement_is_its_text_and_keeps_its_values() -> None:

@@ -11,6 +11,7 @@
     │   ├── ShapeError                         tensor, expected shape, got shape
     │   ├── TypeMismatchError                  tensor, expected type, got type
     │   ├── UnknownNameError                   no tensor, signature, profile ... of that name
+    │   │   └── ArgumentError (TypeError)      a public function takes no argument of that name
     │   ├── OptionError                        an option that cannot be honoured
     │   └── CalibrationError                   calibration data: sample, tensor, what is wrong
     ├── StateError (RuntimeError, ValueError)  calls in the wrong order; LiteRT raises one or the other
@@ -27,12 +28,14 @@ built-in classes at the same calls, so `except` clauses written for LiteRT also 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import wraps
+from types import FunctionType
 from typing import Any, TypeVar
 
-from tflq.escaping import printable, quoted, shown
+from tflq.texts import printable, quoted, shown
 
 E = TypeVar("E", bound="TflqError")
 
@@ -225,7 +228,7 @@ class TypeMismatchError(InputError):
 class UnknownNameError(InputError):
     """There is no such tensor, signature, profile or runtime; `known` lists the existing ones."""
 
-    def __init__(self, kind: str, name: object, known: Sequence[object] = ()) -> None:
+    def __init__(self, kind: str, name: object, known: Sequence[object] = (), *, meant: str = "") -> None:
         self.kind, self.known = kind, tuple(known)
         names, more = ", ".join(shown(str(k)) for k in self.known[:20]), ""
         if isinstance(known, range) and len(known) > 1:
@@ -233,10 +236,45 @@ class UnknownNameError(InputError):
         elif len(self.known) > 20:
             more = f", ... ({len(self.known)} in all)"
         lower = {str(k).lower(): str(k) for k in self.known}
-        near = get_close_matches(str(name), lower.values(), 1) or get_close_matches(str(name).lower(), lower, 1)
+        near = [meant] if meant else get_close_matches(str(name), lower.values(), 1)
+        near = near or get_close_matches(str(name).lower(), lower, 1)
         meant = f"; did you mean {shown(lower.get(near[0], near[0]))}?" if near else ""
         super().__init__(f"no {kind} {quoted(name)}{meant}" + (f"; there are: {names}{more}" if self.known else ""))
         self.name = str(name)
+
+
+#: Names of arguments with one meaning. No function has two of one line.
+_ARGUMENTS = (
+    ("evidence", "dump", "dumps"),
+    ("inputs", "calibration", "data", "samples", "x"),
+    ("output", "path", "folder", "out", "file"),
+    ("against", "golden", "runtime"),
+)
+
+
+class ArgumentError(UnknownNameError, TypeError):
+    """A public function takes no argument of that name; `known` lists its arguments."""
+
+    def __init__(self, function: str, name: str, known: Sequence[str]) -> None:
+        same = {word for words in _ARGUMENTS if name in words for word in words}
+        meant = next((word for word in known if word in same), "")
+        super().__init__(f"argument of tflq.{function}", name, known, meant=meant)
+
+
+def checking_arguments(function: FunctionType) -> Callable[..., Any]:
+    """Return a public function with its signature, which raises ArgumentError for names of arguments that it lacks."""
+    code = function.__code__
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    @wraps(function)
+    def checked(*words: Any, **named: Any) -> Any:
+        for name in named:
+            if name not in known:
+                raise ArgumentError(function.__name__, name, known)
+        return function(*words, **named)
+
+    checked.__module__, checked.__qualname__ = "tflq", function.__name__  # where pickle finds it
+    return checked
 
 
 class OptionError(InputError):

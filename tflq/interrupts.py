@@ -1,7 +1,11 @@
-"""Delay Ctrl-C while modules are imported or functions are compiled.
+"""Long work: progress reports, and Ctrl-C held back while imports run.
+
+Delay Ctrl-C while modules are imported or functions are compiled.
 
 If an import is interrupted, Python removes the module, but not the registrations of numba, llvmlite and others. A
 second import then fails, and the process can no longer compute.
+
+The callback of progress that all rooms share.
 """
 
 from __future__ import annotations
@@ -9,11 +13,11 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 #: Handlers are restored in this order; the last one may raise.
 _NUMBERS = (signal.SIGTERM, signal.SIGINT)
@@ -59,3 +63,11 @@ def import_whole(name: str) -> ModuleType:
         return known
     with uninterrupted():
         return import_module(name)
+
+
+#: Called as progress(what, done, total) while work goes on; a total of 0 means that it is unknown.
+Progress: TypeAlias = Callable[[str, int, int], None]
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Ignore progress."""

@@ -19,10 +19,15 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from tflq.engine.api.custom import CustomOperator, CustomOperators
-from tflq.engine.api.delegates import Delegate, load_delegate
+from tflq.engine.api.interpreter import (
+    Delegate,
+    NativeInterpreter,
+    NativeRange,
+    OpResolverType,
+    invoke_with_calibration,
+    load_delegate,
+)
 from tflq.engine.api.interpreter import Interpreter as _Interpreter
-from tflq.engine.api.native import NativeInterpreter, Range, invoke_with_calibration
-from tflq.engine.api.options import OpResolverType
 from tflq.engine.api.signature import SignatureRunner
 from tflq.engine.profiles import Profile, by_name
 from tflq.errors import UnknownNameError
@@ -124,7 +129,7 @@ _CALIBRATION = "_pywrap_tfl_calibration"
 
 def _calibration(name: str) -> ModuleType:
     module = ModuleType(name, "Ranges of tensors while a model runs, of tflq's interpreters.")
-    vars(module).update(InvokeWithCalibration=invoke_with_calibration, Range=Range)
+    vars(module).update(InvokeWithCalibration=invoke_with_calibration, Range=NativeRange)
     return module
 
 

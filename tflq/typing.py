@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 _T = TypeVar("_T")
 
 #: An array of any type.
 Array: TypeAlias = NDArray[Any]
+#: Arrays of float64, float32 and int64.
+Reals: TypeAlias = NDArray[np.float64]
+Floats: TypeAlias = NDArray[np.float32]
+Ints: TypeAlias = NDArray[np.int64]
 #: A number of things.
 Count: TypeAlias = Annotated[int, ("minimum", 0)]
 #: A digest, in hexadecimal.

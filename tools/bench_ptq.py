@@ -35,7 +35,7 @@ from ptq_tasks import NAMES, SHARED, Work, ratio, unit_of, work_of
 
 import tflq
 from tflq.model.ir import SignatureDef, TensorType, view
-from tflq.quantization.recipe.files import read_recipe
+from tflq.quantization.recipe_files import read_recipe
 
 HERE = Path(__file__).resolve().parent
 #: Parts of the evaluation samples by which standard errors are computed.

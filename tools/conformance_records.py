@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tflq.devices.conformance.records import suite_mark
-from tflq.devices.conformance.suite import kept, read_suite, write_suite
-from tflq.model.storage.archive import opened
+from tflq.devices.suites.jobs import suite_mark
+from tflq.devices.suites.make import kept, read_suite, write_suite
+from tflq.model.storage.arrays import opened
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDS = ROOT / "golden" / "conformance"

@@ -15,19 +15,21 @@ from pathlib import Path
 import numpy as np
 from profile_docs import kept, table
 
-from tflq.comparison.verification.scaling import Scaling
+from tflq.comparison.inputs.prepare import Scaling
 from tflq.diagnosis.faults import DefectKind
 from tflq.diagnosis.linting import portable
-from tflq.diagnosis.linting.checking import RULES
+from tflq.diagnosis.linting.lint import RULES
+from tflq.diagnosis.linting.rules import rules_of
 from tflq.diagnosis.linting.targets import TARGETS, target_rules
 from tflq.diagnosis.mistakes import mistakes, reorderings
-from tflq.diagnosis.usage import hosts, values
+from tflq.diagnosis.usage import inputs as hosts
+from tflq.diagnosis.usage import search
 from tflq.diagnosis.usage.inputs import mistaken
-from tflq.diagnosis.why import Fault
+from tflq.diagnosis.why import Party
 from tflq.engine.api.files import load
-from tflq.engine.api.part import Part
+from tflq.engine.api.many import Part
 from tflq.engine.profiles import by_name
-from tflq.engine.profiles.faults import known_faults
+from tflq.engine.profiles.history import known_faults
 from tflq.model.ir import view
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,7 +46,7 @@ LINT = """## Lint rules
 """
 RUNTIMES = """## Faults of runtimes
 
-Cases in which a runtime does not compute the intended result. [profiles.md](profiles.md#known-faults) lists sources and
+Cases in which a runtime does not compute the intended result. [runtimes.md](runtimes.md#known-faults) lists sources and
 the profiles that reproduce them.
 """
 WHY = """## Verdicts of `why`
@@ -53,13 +55,13 @@ WHY = """## Verdicts of `why`
 """
 #: The meaning of each verdict.
 MEANINGS = {
-    Fault.USER: "inputs or dumps were prepared otherwise than the model expects: one of the users' mistakes below",
-    Fault.MODEL: "the operator that differs breaks a rule of the specification, so devices need not agree on it",
-    Fault.DEVICE: "an operator computes what no known runtime computes: one of the devices' mistakes below",
-    Fault.RUNTIME: "the device has the bits of another known runtime or release",
-    Fault.KNOWN: "the bits are those of known runtimes, and are a fault of theirs: sums that exceed their accumulators",
-    Fault.NONE: "nothing differs",
-    Fault.OPEN: "the evidence is too small, or several causes or none reproduce every bit",
+    Party.USER: "inputs or dumps were prepared otherwise than the model expects: one of the users' mistakes below",
+    Party.MODEL: "the operator that differs breaks a rule of the specification, so devices need not agree on it",
+    Party.DEVICE: "an operator computes what no known runtime computes: one of the devices' mistakes below",
+    Party.RUNTIME: "the device has the bits of another known runtime or release",
+    Party.KNOWN: "the bits are those of known runtimes, and are a fault of theirs: sums that exceed their accumulators",
+    Party.NONE: "nothing differs",
+    Party.OPEN: "the evidence is too small, or several causes or none reproduce every bit",
 }
 USERS = """## Mistakes of users
 
@@ -108,7 +110,7 @@ def anchor(kind: str, text: str) -> str:
 
 def rules() -> Iterator[str]:
     """Yield the rows of lint rules."""
-    every = (*RULES, *(rule for target in TARGETS for rule in target_rules(target)), *portable.RULES)
+    every = (*RULES, *(rule for target in TARGETS for rule in target_rules(target)), *rules_of(portable))
     known = {rule.id: rule for rule in every}
     rows = ((f"{anchor('rule', r.id)}`{r.id}`", r.level.value, r.summary) for r in known.values())
     return table(("rule", "level", "demands"), rows)
@@ -123,7 +125,7 @@ def faults() -> Iterator[str]:
 
 def verdicts() -> Iterator[str]:
     """Yield the rows of verdicts of `why`."""
-    return table(("fault", "means"), ((anchor("why", f.name) + f.name.lower(), MEANINGS[f]) for f in Fault))
+    return table(("fault", "means"), ((anchor("why", f.name) + f.name.lower(), MEANINGS[f]) for f in Party))
 
 
 def defects() -> Iterator[str]:
@@ -144,7 +146,7 @@ def of_users() -> Iterator[str]:
     spec = graph.tensors[graph.inputs[0]]
     fed = (name for name, _ in mistaken(spec, list(pixels), SCALING))
     names = [f"input: {general(name)}" for name in fed if ", and " not in name]  # without combinations
-    names += [f"dump: {name}" for name, _ in values._OF_TENSORS]
+    names += [f"dump: {name}" for name, _ in search._OF_TENSORS]
     names += [f"dump: off by one sample: results of the {word} were saved" for word in ("next", "one before")]
     names += [f"dump: {name}" for name in hosts.FURTHER]
     names += ["dump: the outputs are those of the float model", "dump: the outputs are those of another signature"]

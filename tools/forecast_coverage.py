@@ -22,9 +22,9 @@ import numpy as np
 
 import tflq
 from tflq.model.ir import Model, view
+from tflq.quantization.frontier import Runner
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.params import codes_of, real
-from tflq.quantization.runner import Runner
 from tflq.typing import Array
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))

@@ -28,7 +28,7 @@ from opfuzz.case import Case
 from opfuzz.draw import Draw
 from opfuzz.families import BESIDES, SPECS
 from opfuzz.hostile import hostile
-from opfuzz.worker import invoke
+from opfuzz.remote_worker import invoke
 from tflq.engine.api.interpreter import Interpreter
 from tflq.engine.jit.compiled import Compiled
 from tflq.engine.profiles import PROFILES

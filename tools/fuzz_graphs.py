@@ -22,9 +22,8 @@ import numpy as np
 
 from graphfuzz.drawing import Drawn, draw
 from opfuzz.compare import difference_of, run_guarded
-from opfuzz.live import Ran, Refused
-from opfuzz.remote import Remote
-from opfuzz.worker import invoke
+from opfuzz.remote import Ended, Ran, Refused, Remote
+from opfuzz.remote_worker import invoke
 from tflq.engine.api.interpreter import Interpreter
 from tflq.engine.interpreter import make_plan
 from tflq.engine.profiles import by_name
@@ -81,16 +80,18 @@ def main() -> int:
 def judge(drawn: Drawn, profile: str, runtime: Remote) -> tuple[str, str]:
     """Return what a graph comes to under a profile and its runtime, and a note."""
     theirs, ours = runtime.outputs(drawn.model, drawn.samples), run_guarded(lambda: run(drawn, profile))
-    if theirs is None:
+    if isinstance(theirs, Ended):
         return ENDED, ""
-    if isinstance(theirs, str):
-        if not isinstance(ours, Ran) or any(word in theirs for word in LACKS):
+    if isinstance(theirs, Refused):
+        if not isinstance(ours, Ran) or any(word in theirs.reason for word in LACKS):
             return REFUSED, ""
-        return ACCEPTED, " ".join(theirs.split())[:200]
+        return ACCEPTED, " ".join(theirs.reason.split())[:200]
     if not isinstance(ours, Ran):
         undefined = isinstance(ours, Refused) and ours.undefined
         return (REFUSED if undefined else LEFT), ours.reason[:200]
-    pairs = [pair for one, other in zip(ours.outputs, theirs, strict=True) for pair in zip(one, other, strict=True)]
+    pairs = [
+        pair for one, other in zip(ours.outputs, theirs.outputs, strict=True) for pair in zip(one, other, strict=True)
+    ]
     note = next(filter(None, (difference_of(got, want) for got, want in pairs)), "")
     if not note:
         return SAME, ""

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from opfuzz.compare import judge
 from opfuzz.evidence import Evidence
-from opfuzz.live import Live
 from opfuzz.minimise import minimised
+from opfuzz.remote import Remote, litert
 from opfuzz.report import as_json, described, progress, save, table
 from opfuzz.session import HONEST, Judged, Tally, judged, numbers, operators
 
@@ -61,7 +61,7 @@ def main() -> int:
         return USAGE
     chosen = [args.case] if args.case is not None else itertools.islice(numbers(args.seed, ops), args.count)
     tally = Tally()
-    with Live() as live:
+    with litert() as live:
         for one in progress(judged(args.seed, chosen, live), 1 if args.case is not None else args.count):
             tally.add(one)
             if one.wrong or args.case is not None:
@@ -78,7 +78,7 @@ def main() -> int:
     return 0 if tally.varied >= HONEST or args.case is not None else LITTLE
 
 
-def show(one: Judged, args: argparse.Namespace, live: Live) -> None:
+def show(one: Judged, args: argparse.Namespace, live: Remote) -> None:
     """Print one case and, if it is wrong, its simplest form."""
     line = f"--seed {args.seed} --case {one.number}"
     print(described(one.case, one.outcome, line), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Write docs/glossary.md from the words of tflq/face/report/words.py.
+"""Write docs/glossary.md from the words of tflq/face/report/wording.py.
 
 python tools/glossary_docs.py
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tflq.face.report.words import WORDS, anchor
+from tflq.face.report.wording import WORDS, anchor
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/glossary.md"
 

@@ -32,7 +32,7 @@ from tflq.model.ir import (
     TensorSpec,
     TensorType,
 )
-from tflq.model.ir.schema import enum
+from tflq.model.ir.model import enum
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "models"
 SEED = 20261101

@@ -35,7 +35,7 @@ def main() -> None:
     for path in sorted((ROOT / "models").glob("digits_*.tflite")):
         target = ROOT / "recorded" / f"{path.stem}.npz"
         target.parent.mkdir(exist_ok=True)
-        tflq.record(path, against="litert-ref", inputs=digit_inputs(path), path=target)
+        tflq.record(path, against="litert-ref", inputs=digit_inputs(path), output=target)
         print(target.relative_to(ROOT))
 
 

@@ -11,7 +11,7 @@ import argparse
 import json
 from pathlib import Path
 
-from tflq.devices.conformance.requirements import LEVELS, requirements
+from tflq.devices.suites.changes import LEVELS, requirements
 
 PATH = Path(__file__).resolve().parent.parent / "schemas" / "conformance_levels.json"
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.devices.conformance.one_operator import T, build
+from tflq.devices.suites.draft import T, build
 
 Array = np.ndarray[Any, Any]
 SEED = 20261128

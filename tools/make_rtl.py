@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 
 import tflq
-from tflq.devices.conformance.draft import Draft
-from tflq.devices.conformance.one_operator import T
-from tflq.devices.learning.probes import Probe
+from tflq.devices.learning.questions import Probe
+from tflq.devices.suites.draft import Draft, T
 
 ROOT = Path(__file__).resolve().parent.parent / "golden" / "rtl"
 CHANNELS = 1024
@@ -65,7 +64,7 @@ def main() -> None:
     ):
         path = ROOT / f"{name}.tflite"
         path.write_bytes(data)
-        tflq.record(str(path), "litert-ref", inputs=[[sample]], path=str(ROOT / f"{name}.npz"))
+        tflq.record(str(path), "litert-ref", inputs=[[sample]], output=str(ROOT / f"{name}.npz"))
 
 
 if __name__ == "__main__":

@@ -22,12 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from tflq.face.report import documents
-from tflq.quantization.recipe.recipe import EDGES, Recipe
+from tflq.face.report.documents.filling import Of
+from tflq.quantization.recipe import EDGES, Recipe
 
 FOLDER = Path(__file__).resolve().parents[1] / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 #: Modules with documents that other rooms than the reports write.
-MODULES = ("tflq.proof.document", "tflq.comparison.verification.manifest")
+MODULES = ("tflq.proof.certificate", "tflq.comparison.goldens.manifest")
 #: Objects that may have further keys: facts of runtimes that later versions write.
 OPEN = ("RuntimeDocument", "RecordedInputsDocument")
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
@@ -46,7 +47,7 @@ class Schema:
         origin, parts = typing.get_origin(kind), typing.get_args(kind)
         if origin is typing.Annotated:
             known = self.of(parts[0])
-            for extra in parts[1:]:
+            for extra in (part for part in parts[1:] if not isinstance(part, Of)):
                 added = {"description": extra} if isinstance(extra, str) else {extra[0]: _plain(extra[1])}
                 known = added if "enum" in added else {**known, **added}
             return known

@@ -33,17 +33,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "proof.md",
     ),
     "Make": ("quantize.md", "portable.md", "drop-in.md", "learn.md"),
-    "Reference": (
-        "runtimes.md",
-        "scoreboard.md",
-        "versions.md",
-        "xnnpack.md",
-        "releases.md",
-        "faults.md",
-        "operators.md",
-        "profiles.md",
-        "numerics.md",
-    ),
+    "Reference": ("runtimes.md", "scoreboard.md", "xnnpack.md", "faults.md", "operators.md", "numerics.md"),
     "Inside": ("architecture.md", "performance.md", "reliability.md", "scale.md"),
 }
 #: A link to a page or a file, in Markdown.
@@ -78,7 +68,7 @@ def pages_of(root: Path) -> dict[str, str]:
     for name, file in {"index.md": "README.md", "CONTRIBUTING.md": "CONTRIBUTING.md"}.items():
         text = (root / file).read_text(encoding="utf-8")
         pages[name] = LINK.sub(lambda link: link.group(1).removeprefix("docs/"), text)
-    pages["runtimes.md"] = "---\nhide: [toc]\n---\n" + pages["runtimes.md"]  # one wide table
+    pages["runtimes.md"] = "---\nhide: [toc]\n---\n" + pages["runtimes.md"]  # wide tables
     pages["CHANGELOG.md"] = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     return pages
 

@@ -26,9 +26,9 @@ import tflq
 from opfuzz.case import Array, Case
 from opfuzz.draw import Draw
 from opfuzz.long_sums import LONG
-from opfuzz.remote import Remote
+from opfuzz.remote import Ran, Remote
+from opfuzz.remote_worker import invoke
 from opfuzz.session import draw_case, numbers, operators
-from opfuzz.worker import invoke
 from tflq.comparison.inspection.difference import difference
 from tflq.engine.interpreter import make_plan
 from tflq.engine.kernels.kernel import Kernel
@@ -76,11 +76,11 @@ def row_of(case: Case, profile: Profile) -> Kernel | None:
 def distances(case: Case, profile: Profile, runtime: Remote) -> Iterator[int]:
     """Yield the largest difference of each valid sample."""
     theirs = runtime.run(case)
-    if not isinstance(theirs, list):
+    if not isinstance(theirs, Ran):
         return
     interpreter = tflq.Interpreter(model_content=case.model(), profile=profile)
     interpreter.allocate_tensors()
-    for sample, wanted in zip(case.samples, theirs, strict=True):
+    for sample, wanted in zip(case.samples, theirs.outputs, strict=True):
         try:
             got = invoke(interpreter, sample)
         except TflqError:

@@ -23,7 +23,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tflq.devices.conformance.spreading import Part, on_cluster, parts_of
+from tflq.devices.suites.run import SuitePart, on_cluster, parts_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -66,7 +66,7 @@ def cluster(place: Path) -> Iterator[Cluster]:
         yield Cluster(address, workers)
 
 
-def push(parts: list[Part], running: Cluster) -> tuple[Counter[str], list[int]]:
+def push(parts: list[SuitePart], running: Cluster) -> tuple[Counter[str], list[int]]:
     """Return how often each case came back, and this process's memory after each part (KiB).
 
     One worker is killed half-way.
@@ -94,7 +94,7 @@ def main() -> int:
     parser.add_argument("--target", default="profile:litert-ref", help="as for `tflq conform run`")
     parser.add_argument("--count", type=int, default=100_000, help="verifications, at least (default: 100,000)")
     args = parser.parse_args()
-    one_round = [replace(part, groups=0) for part in parts_of(Part(os.path.abspath(args.suite), args.target))]
+    one_round = [replace(part, groups=0) for part in parts_of(SuitePart(os.path.abspath(args.suite), args.target))]
     cases = one_round[-1].stop
     rounds = -(-args.count // cases)
     with tempfile.TemporaryDirectory() as place, cluster(Path(place)) as running:

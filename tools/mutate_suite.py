@@ -26,13 +26,13 @@ from device.layouts import caught_in, plants
 from device.mistakes import MISTAKES
 from device.operators import compute, has
 from device.site import site_of
-from tflq.devices.conformance.grids.kinds import kind_of
-from tflq.devices.conformance.suite import arrays, model_of, read_suite
+from tflq.devices.suites.draft import kind_of
+from tflq.devices.suites.make import arrays, model_of, read_suite
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan
 from tflq.engine.profiles import by_name
 from tflq.model.ir import view
-from tflq.model.storage.archive import Archive, opened
+from tflq.model.storage.arrays import Archive, opened
 
 #: Operator, operand types, name of the mistake.
 Plant: TypeAlias = tuple[str, str, str]

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opfuzz.evidence import SPARSE, Evidence
-from tflq.engine.kernels.kernel import Kernel
-from tflq.engine.kernels.signature import Signature, Slot
+from tflq.engine.kernels.kernel import Kernel, Signature, Slot
 from tflq.engine.profiles import by_name
 from tflq.model.ir import TensorType
-from tflq.model.ir.schema import enum
+from tflq.model.ir.model import enum
 
 ROOT = Path(__file__).resolve().parents[1]
 EVIDENCE = ROOT / "golden" / "evidence.json"

@@ -28,7 +28,7 @@ from typing import Any
 import yaml
 from build_micro import FLAGS, LEFT_OUT, PROGRAM, core_sources, includes
 
-from tflq.face.report.verbs.conform.changes import computed_text
+from tflq.face.report.verbs.conform_changes import computed_text
 from tflq.verbs.conform import diff_verdicts
 
 HERE = Path(__file__).resolve().parent

@@ -29,14 +29,12 @@ from faultfuzz import arithmetic, floats, further, memory
 from faultfuzz.planted import Kind, Planted, drawn_run
 from mutate_device import ROOT, models
 
-from tflq.comparison.verification.evidence.dumps import dump_of
+from tflq.comparison.evidence.dumps import dump_of
 from tflq.diagnosis.certainty import Certainty
-from tflq.diagnosis.evidence import Evidence
-from tflq.diagnosis.why import Answer, answer
+from tflq.diagnosis.why import Answer, DeviceEvidence, answer
 from tflq.engine.api.files import load
 from tflq.errors import TflqError
-from tflq.face.report.verbs.why.asked import Asked
-from tflq.face.report.verbs.why.report import paste
+from tflq.face.report.verbs.why import Asked, paste
 from tflq.model.ir import view
 
 KINDS: tuple[Kind, ...] = (*memory.KINDS, *arithmetic.KINDS, *floats.KINDS, *further.KINDS)
@@ -80,7 +78,7 @@ def planted(number: int, seed: int, paths: Sequence[Path], kinds: Sequence[Kind]
 def asked(fault: Planted) -> Answer:
     """Return the answer to the dump."""
     dumps = tuple(dump_of(fault.model, one) for one in fault.samples)
-    evidence = Evidence(fault.samples, dumps)
+    evidence = DeviceEvidence(fault.samples, dumps)
     return answer(fault.model, evidence, fault.profile, fault.given)
 
 
@@ -102,7 +100,7 @@ def judged(fault: Planted, found: Answer, text: str) -> str:
 def _causes(found: Answer) -> Iterator[str]:
     """Yield every name of the causes that the answer offers."""
     explanation = None if found.findings is None else found.findings.explanation
-    for cause in () if explanation is None else (*explanation.exact, *explanation.possible):
+    for cause in () if explanation is None else (*explanation.exact, *explanation.ranking.possible):
         yield from (cause.name, *cause.also)
 
 

@@ -1,6 +1,5 @@
-"""Write the generated parts of docs/profiles.md (the list of profiles, the table of known faults), docs/versions.md
-(which release changed which operator's bits), docs/xnnpack.md (what XNNPACK rewrites) and schemas/profile.schema.json
-(names of profiles and releases).
+"""Write generated parts of docs/runtimes.md (the list of profiles, known faults, which release changed which operator's
+bits), docs/xnnpack.md (what XNNPACK rewrites) and schemas/profile.schema.json (names of profiles and releases).
 
 python tools/profile_docs.py           write them
 python tools/profile_docs.py --check   only check whether they are up to date
@@ -14,12 +13,12 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from tflq.engine.kernels.rewrites import REWRITES, Effect, Rewrite
+from tflq.engine.kernels import notes
+from tflq.engine.kernels.notes import Effect, GraphRewrite
 from tflq.engine.kernels.validity import RELEASES
 from tflq.engine.profiles import PROFILES
-from tflq.engine.profiles.building import NOT_MEASURED
-from tflq.engine.profiles.faults import known_faults
-from tflq.engine.profiles.history import history
+from tflq.engine.profiles.building import NOT_MEASURED, VALUES
+from tflq.engine.profiles.history import history, known_faults
 from tflq.engine.profiles.table import ROWS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -73,12 +72,12 @@ def rewrites() -> Iterator[str]:
         titles,
         (
             (r.what, f"`{r.function}`", r.day, r.effect.value, ", ".join(_reproducing(r)), r.where)
-            for r in sorted(REWRITES, key=lambda r: list(Effect).index(r.effect) == 0)
+            for r in sorted(notes.rewrites(), key=lambda r: list(Effect).index(r.effect) == 0)
         ),
     )
 
 
-def _reproducing(rewrite: Rewrite) -> Iterator[str]:
+def _reproducing(rewrite: GraphRewrite) -> Iterator[str]:
     """Yield the profiles that reproduce a rewrite."""
     if rewrite.when is not None:
         yield from (f"`{name}`" for name, p in PROFILES.items() if rewrite.when.holds(p.runtime))
@@ -87,17 +86,18 @@ def _reproducing(rewrite: Rewrite) -> Iterator[str]:
 _DECIDED = {False: "source", True: "build"}
 #: page -> its generated parts
 PAGES = {
-    "profiles.md": {"profiles": profiles, "faults": faults},
-    "versions.md": {"changes": changes},
+    "runtimes.md": {"profiles": profiles, "changes": changes, "faults": faults},
     "xnnpack.md": {"rewrites": rewrites},
 }
 
 
 def with_names(text: str) -> str:
-    """Return the schema of profiles' files with the names of all profiles and releases."""
+    """Return the schema of profiles' files with the names of all profiles, releases and values of fields."""
     document = json.loads(text)
     properties = document["properties"]
     properties["base"]["enum"] = list(ROWS)
+    for field, values in VALUES.items():
+        document["$defs"]["arithmetic"]["properties"][field]["enum"] = list(values)
     properties["figures"]["enum"] = [NOT_MEASURED, *ROWS]
     properties["runtime"]["properties"]["release"]["enum"] = list(RELEASES)
     return json.dumps(document, indent=2) + "\n"
@@ -106,13 +106,18 @@ def with_names(text: str) -> str:
 def page(title: str, text: str) -> str:
     """Return the page's `text` with every generated part updated."""
     for name, make in PAGES[title].items():
-        start, end = f"<!-- {name}: made by tools/profile_docs.py -->", f"<!-- end of {name} -->"
-        pattern = re.compile(re.escape(start) + ".*?" + re.escape(end), re.DOTALL)
-        if not pattern.search(text):
-            raise SystemExit(f"{title} has no part {name!r}")
-        before, after = pattern.split(text, maxsplit=1)
-        text = before + "\n".join((start, "", *make(), "", end)) + after
+        text = with_part(text, name, "profile_docs", make())
     return text
+
+
+def with_part(text: str, name: str, tool: str, lines: Iterable[str]) -> str:
+    """Return a page's `text` with the part `name`, which `tool` makes, replaced by `lines`."""
+    start, end = f"<!-- {name}: made by tools/{tool}.py -->", f"<!-- end of {name} -->"
+    pattern = re.compile(re.escape(start) + ".*?" + re.escape(end), re.DOTALL)
+    if not pattern.search(text):
+        raise SystemExit(f"the page has no part {name!r}")
+    before, after = pattern.split(text, maxsplit=1)
+    return before + "\n".join((start, "", *lines, "", end)) + after
 
 
 def kept(path: Path, text: str, *, only_check: bool) -> int:

@@ -24,7 +24,7 @@ import numpy as np
 
 from opfuzz.case import Array
 from opfuzz.releases import Release, releases
-from opfuzz.remote import Remote
+from opfuzz.remote import Ran, Refused, Remote
 
 Outputs = dict[str, Array]
 #: Limits for a model; some releases hang on newer models.
@@ -43,9 +43,9 @@ def recorded(runtime: Remote, model: bytes, golden: Outputs) -> Outputs | str:
     made: Outputs = {}
     for name, inputs in samples_of(golden):
         answered = runtime.outputs(model, [inputs])
-        if not isinstance(answered, list):
-            return "refused" if isinstance(answered, str) else "crashed"
-        made.update((f"{name}_out{i}", value) for i, value in enumerate(answered[0]))
+        if not isinstance(answered, Ran):
+            return "refused" if isinstance(answered, Refused) else "crashed"
+        made.update((f"{name}_out{i}", value) for i, value in enumerate(answered.outputs[0]))
     return made
 
 

@@ -1,4 +1,4 @@
-"""Write docs/runtimes.md: every operator by runtimes, from the kernel tables of their profiles.
+"""Write the table of docs/runtimes.md: every operator by runtimes, from the kernel tables of their profiles.
 
 python tools/runtime_docs.py           write it
 python tools/runtime_docs.py --check   only check whether it is up to date
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from profile_docs import kept, table
+from profile_docs import kept, table, with_part
 
 from tflq.comparison.inspection.profile_pairs import compare_profiles
 from tflq.engine.profiles import by_name
@@ -37,18 +37,6 @@ COLUMNS = {
 LISTED = 4
 _SHORT = {"int8": "i8", "uint8": "u8", "int16": "i16", "int4": "i4", "float32": "f32", "float16": "f16"}
 _SHORT |= {"int32": "i32", "int64": "i64", "uint32": "u32", "bool": "bool", "string": "string"}
-HEAD = """# Operators by runtimes
-
-How each runtime computes an operator, compared with the reference kernels of LiteRT 2.3 (`litert-ref`). *=* has the
-same kernel and arithmetic for every choice of types. *≠ i8 f32* can give other bits, or refuses, for some forms with a
-first input of int8 or float32. *–* has no kernel. The numbers are releases: 2.3, 2.4 and 1.0 of LiteRT, 2.14 and 2.5 of
-TensorFlow Lite.
-[profiles.md](profiles.md) names them all, [operators.md](operators.md) lists versions and promises,
-[versions.md](versions.md) the formulas that changed, and [scoreboard.md](scoreboard.md) what real runtimes computed.
-`tflq profiles diff FIRST SECOND` compares any two. Each row has an anchor, such as [#op-conv_2d](#op-conv_2d).
-
-`tools/runtime_docs.py` writes this page from the kernel tables.
-"""
 
 
 def differing(other: Profile) -> dict[str, set[str]]:
@@ -74,11 +62,12 @@ def _order(word: str) -> tuple[int, str]:
 
 
 def page() -> str:
-    """Return the page."""
+    """Return the page with its table updated."""
     profiles = {name: by_name(name) for name in COLUMNS}
     forms = {name: differing(profile) for name, profile in profiles.items()}
     titles = ("operator", *COLUMNS.values())
-    return "\n".join([HEAD, *table(titles, _rows(profiles, forms)), ""])
+    text = PAGE.read_text(encoding="utf-8")
+    return with_part(text, "operators", "runtime_docs", table(titles, _rows(profiles, forms)))
 
 
 def _rows(profiles: Mapping[str, Profile], forms: Mapping[str, dict[str, set[str]]]) -> Iterator[list[str]]:

@@ -1,7 +1,7 @@
 """Run an edge suite in every released runtime, and show what changed from one release to the next.
 
 FOLDER holds virtual environments named PACKAGE-VERSION, such as ai-edge-litert-2.3.0 or tflite-micro-0.dev20261023. A
-release is added with one command, which makes its environment, runs the suite and writes the page:
+release is added with one command, which makes its environment, runs the suite and writes its part of the page:
 
     python tools/scan_releases.py FOLDER --add ai-edge-litert==2.4.0 --write
     python tools/scan_releases.py FOLDER --only ai-edge-litert --count 400
@@ -10,7 +10,7 @@ release is added with one command, which makes its environment, runs the suite a
 The suite are models at the edges of Prepare's conditions (tools/prepare_edges.py), drawn from a seed. Every model runs
 in two processes, one of them with poisoned memory; where they disagree, its result is undefined and not compared.
 FOLDER/outcomes.json keeps what was seen, so that only new releases run.
-`--profiles` compares each profile with its runtime, too. `--write` writes docs/releases.md.
+`--profiles` compares each profile with its runtime, too. `--write` writes its part of docs/scoreboard.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from profile_docs import table
+from profile_docs import table, with_part
 
 from opfuzz.edges import Edge, draw_edge
 from opfuzz.releases import releases
@@ -31,23 +31,20 @@ from opfuzz.scanning import PACKAGES, Change, Environment, Kept, Outcomes, chang
 from opfuzz.session import numbers, operators
 from opfuzz.sides import WRONG, Answer, Side
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "releases.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "scoreboard.md"
 #: Operators that a cell names.
 NAMED = 8
-HEAD = """# Releases on edges
+HEAD = """What changed from one released runtime to the next, on {count:,} single-operator models at the limits of
+what kernels accept: strides larger than images, scales beyond 2^8 and below 2^-20, unequal scales, absent biases and
+shapes, biases of another scale, sums near the ends of int32, several scales where one is usual, any activation and
+version. Numbers in brackets count models. *bits* are other outputs, *accepted* runs now, *refused* is refused now. What
+aborts, or differs between two processes of one release, is not compared. Float outputs are compared by bits, too.
+Releases that change nothing are listed, so that one profile can describe several.
 
-What changed from one released runtime to the next, on {count:,} models of one operator each at the edges of what
-kernels accept: strides larger than images, scales beyond 2^8 and below 2^-20, unequal scales, absent biases and shapes,
-biases of another scale, sums near the ends of int32, several scales where one is usual, any activation and version.
-Numbers in brackets count models. *bits* are other outputs, *accepted* runs now, *refused* is refused now. What aborts,
-or differs between two processes of one release, is not compared. Float outputs are compared by bits, too. Releases that
-change nothing are listed, so that one profile can describe several.
-
-`tools/scan_releases.py FOLDER --write` writes this page (seed {seed}); `--add PACKAGE==VERSION` adds a release.
-[versions.md](versions.md) has the formulas behind the changes, and [profiles.md](profiles.md) the profiles.
+`tools/scan_releases.py FOLDER --write` writes this part (seed {seed}); `--add PACKAGE==VERSION` adds a release.
 """
 AGREEMENT = """
-## Profiles on the same models
+### Profiles on the same models
 
 *equal* are the same bits, *not claimed* are floats whose profile promises closeness only, *refused alike* by both.
 """
@@ -64,7 +61,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=37, help="seed of the suite (default: 37)")
     parser.add_argument("--ops", action="append", default=[], metavar="PATTERN", help="only these operators")
     parser.add_argument("--profiles", action="store_true", help="compare profiles with their runtimes, too")
-    parser.add_argument("--write", action="store_true", help="write docs/releases.md")
+    parser.add_argument("--write", action="store_true", help="write its part of docs/scoreboard.md")
     return parser.parse_args()
 
 
@@ -164,10 +161,10 @@ def main() -> int:
 
 
 def finish(lines: Sequence[str], write: bool) -> None:
-    """Print the page, and write it if that is wanted."""
-    text = "\n".join(lines) + "\n"
-    print(text, flush=True)
+    """Print the tables, and write them into the page if that is wanted."""
+    print("\n".join(lines), flush=True)
     if write:
+        text = with_part(PAGE.read_text(encoding="utf-8"), "releases", "scan_releases", lines)
         PAGE.write_text(text, encoding="utf-8")
 
 

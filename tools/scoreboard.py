@@ -38,7 +38,7 @@ from conformance_records import (
     shared,
     write,
 )
-from profile_docs import kept
+from profile_docs import kept, with_part
 from scoreboard_picture import Share, draw, step
 
 PAGE, PICTURE, TARGETS = (ROOT / "docs" / name for name in ("scoreboard.md", "scoreboard.svg", "targets.md"))
@@ -46,15 +46,13 @@ PAGE, PICTURE, TARGETS = (ROOT / "docs" / name for name in ("scoreboard.md", "sc
 BASE = "litert-2.3.0-ref"
 #: Least share of a group's cases that a member computes, in percent.
 ALIKE = 90
-HEAD = """# Scoreboard
-
-Which runtimes compute the same bits? {runs} releases and systems ran the smoke suite, {cases} models of one operator
-([conformance.md](conformance.md)), on x86-64 with AVX-512. Their outputs fall into {groups} groups. In a group, all
-bits are the same wherever two members compute a case.
+HEAD = """Which runtimes compute the same bits? {runs} releases and systems ran the smoke suite, {cases} models of one
+operator ([conformance.md](conformance.md)), on x86-64 with AVX-512. Their outputs fall into {groups} groups. In a
+group, all bits are the same wherever two members compute a case.
 
 ![Systems by systems, and operators by systems](scoreboard.svg)
 
-`tools/scoreboard.py` writes this page and its picture from `golden/conformance`. No row is computed by tflq: the
+`tools/scoreboard.py` writes this part and its picture from `golden/conformance`. No row is computed by tflq: the
 records are digests of the runtimes' own outputs.
 
 ## Runtimes
@@ -174,9 +172,10 @@ def figures(record: Record, base: Record) -> list[int]:
 
 
 def page(found: Sequence[Record]) -> str:
-    """Return the page."""
+    """Return the page with the part of the records updated."""
     groups = groups_of(found)
-    return "\n".join([*_runtimes(found, groups), "", *_pairs(groups), "", *_operators(groups), ""])
+    lines = [*_runtimes(found, groups), "", *_pairs(groups), "", *_operators(groups)]
+    return with_part(PAGE.read_text(encoding="utf-8"), "scoreboard", "scoreboard", lines)
 
 
 def _runtimes(found: Sequence[Record], groups: Sequence[Group]) -> Iterator[str]:

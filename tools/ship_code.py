@@ -90,14 +90,14 @@ def _single(name: str) -> Model:
 
 def collect(name: str, file: Path, turn: int, turns: int, is_common: bool) -> None:
     """Write the code of a level for each `turns`-th piece of the common ones, or of all, as a file."""
-    from tflq.engine.api.warming import warm
-    from tflq.engine.jit.collecting import Collection
-    from tflq.engine.jit.shipped import pack
-    from tflq.engine.jit.targets import LEVELS
+    from tflq.engine.api.many import warm
+    from tflq.engine.jit.building import CollectingCollection
+    from tflq.engine.jit.code_store import pack
+    from tflq.engine.jit.processors import LEVELS
     from tflq.errors import TflqError
 
     own = tuple(level for level in LEVELS if level.name in os.environ["TFLQ_OWN_LEVELS"].split(","))
-    collection = Collection(next(level for level in LEVELS if level.name == name), own)
+    collection = CollectingCollection(next(level for level in LEVELS if level.name == name), own)
     for number, piece in enumerate(common() if is_common else work()):
         if number % turns == turn:
             for model in piece.models():
@@ -198,8 +198,8 @@ def limited(seconds: float) -> Iterator[None]:
 
 def make(names: list[str], folder: Path, jobs: int, is_common: bool) -> None:
     """Make the files of levels, each by `jobs` processes."""
-    from tflq.engine.jit.shipped import pack, unpacked
-    from tflq.engine.jit.targets import LEVELS, levels
+    from tflq.engine.jit.code_store import pack, shipped_unpacked
+    from tflq.engine.jit.processors import LEVELS, levels
 
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
@@ -217,7 +217,7 @@ def make(names: list[str], folder: Path, jobs: int, is_common: bool) -> None:
         entries: dict[str, bytes] = {}
         for part in parts:
             if part.exists():
-                entries |= unpacked(part.read_bytes())
+                entries |= shipped_unpacked(part.read_bytes())
                 part.unlink()
         if any(failed) or not entries:
             raise SystemExit(f"{name}: no machine code was made")
@@ -240,7 +240,7 @@ def main() -> None:
         level, file, turn, turns, is_common = words.collect
         collect(level, Path(file), int(turn), int(turns), is_common == "1")
         return
-    from tflq.engine.jit.targets import LEVELS, levels
+    from tflq.engine.jit.processors import LEVELS, levels
 
     chosen = [level.name for level in (levels()[:1] if words.host else LEVELS)]
     jobs = words.jobs or min(os.cpu_count() or 1, 2 if words.common else 64)

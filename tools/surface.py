@@ -48,6 +48,9 @@ FILES = {
     "device.npz": "dumps/digits_mobilenet_int8.cmsis_single.npz",
     "double.npz": "dumps/digits_mobilenet_int8.cmsis_double.npz",
     "layers.bin": "dumps/digits_mobilenet_int8.layer_by_layer.bin",
+    "lstm_float.tflite": "models/digits_lstm_float.tflite",
+    "coder.tflite": "models/digits_autoencoder_float.tflite",
+    "unet_float.tflite": "models/digits_unet_float.tflite",
 }
 
 #: The commands, without `tflq`. Only quantize asks a real runtime, where one is installed.
@@ -104,6 +107,26 @@ compare float.tflite int8.tflite --inputs samples.npy
 compare float.tflite int8.tflite --inputs samples.npy --json --html compare.html
 quantize float.tflite --calibration samples.npy --recipe fast -o made.tflite
 quantize float.tflite --calibration samples.npy --recipe fast --mode dynamic -o dynamic.tflite
+quantize float.tflite --calibration samples.npy --recipe fast --mode uint8 -q -o a.tflite
+quantize float.tflite --calibration samples.npy --recipe fast --mode int16x8 -q -o b.tflite
+quantize float.tflite --calibration samples.npy --recipe fast --mode int8x4 -q -o c.tflite
+quantize float.tflite --calibration samples.npy --recipe fast --mode dynamicx4 -q -o d.tflite
+quantize float.tflite --calibration samples.npy --recipe fast --mode weights -q -o e.tflite
+quantize float.tflite --calibration samples.npy --recipe fast --mode float16 -q -o f.tflite
+quantize float.tflite --calibration samples.npy --recipe balanced --advise -o g.tflite
+quantize float.tflite --calibration samples.npy --recipe best --json -o h.tflite
+quantize float.tflite --calibration samples.npy --recipe fast --keep-float 0 --html q.html -o i.tflite
+quantize float.tflite --calibration samples.npy --recipe fast --budget agreement>=0.99 -o j.tflite
+quantize float.tflite --calibration samples.npy --recipe fast --norms int16 -q -o k.tflite
+quantize float.tflite --calibration samples.npy --recipe fast --runtimes litert-xnnpack,tflm -q -o l.tflite
+quantize float.tflite --calibration samples.npy --recipe fast --portable -o m.tflite
+quantize float.tflite --calibration samples.npy --recipe fast --sensitivity -o n.tflite
+quantize float.tflite --calibration samples.npy --recipe methods.yaml -o o.tflite
+quantize lstm_float.tflite --calibration samples.npy --recipe fast -q -o p.tflite
+quantize coder.tflite --calibration samples.npy --recipe fast -q -o q.tflite
+quantize unet_float.tflite --calibration samples.npy --recipe fast -q -o r.tflite
+quantize decoder.tflite -q -o s.tflite
+quantize decoder.tflite --mode dynamicx4 --block 32 -o t.tflite
 conform make -o suite.npz --level smoke --shard 1/40
 conform run suite.npz --target profile:litert-ref
 conform run suite.npz --target profile:tflm --json --html conform.html
@@ -111,15 +134,29 @@ conform diff --suite suite.npz --before profile:litert-ref --after profile:liter
 conform new-target npu --language c
 conform pack suite.npz -o carried
 conform check suite.npz carried
-export --help
-learn --help
+golden export golden.npz --model int8.tflite --samples 0:2 -o exported
+golden export golden.npz --model int8.tflite --verilog 1 -o vectors
+learn --target profile:tflm-cmsis-nn-single --operators RELU --fresh 2 -o learned.yaml
+session decoder.tflite --between litert-ref litert-xnnpack --steps 2 --html session.html
+view int8.tflite golden.npz --html view.html
 bench --help
-view --help
-warm --help
-doctor --help
+doctor --json
 record int8.tflite --against nothing -o never.npz
 quantise float.tflite
 verify
+"""
+
+#: A recipe of published methods that no preset uses.
+METHODS = """\
+schema: tflq/recipe/1
+candidates:
+- {ranging: {watch: percentile}, refining: {rounding: adaround, samples: 32}}
+- {ranging: {watch: values, activations: {objective: kl, solver: octav}}, refining: {bias: analytic}}
+- {ranging: {watch: histogram, activations: {objective: earth-mover, solver: alternating-ends}, order: weights-first}}
+- {ranging: {watch: first-batch, weights: {objective: cosine}, rule: symmetric}, refining: {rounding: bit-split}}
+- {ranging: {watch: histogram, activations: {objective: jensen-shannon, solver: golden-section}, order: layer-by-layer,
+   two_passes: true}, refining: {match_variance: true}}
+- {equalize: 0.3, ranging: {weights: {objective: weighted-l2, solver: alternating-codes}, order: online, rule: extend}}
 """
 
 #: Texts that differ from run to run or from machine to machine, and what is written in their place.
@@ -180,6 +217,7 @@ def write(path: Path, only: str) -> int:
             shutil.copy(GOLDEN / source, folder / file)
         with np.load(GOLDEN / "models" / "digits_test.npz") as test:
             np.save(folder / "samples.npy", test["images"][:40].astype(np.float32) / 16)
+        (folder / "methods.yaml").write_text(METHODS, encoding="utf-8")
         for command in COMMANDS.strip().splitlines():
             if command.startswith(only):
                 print(command, file=sys.stderr)

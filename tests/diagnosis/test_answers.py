@@ -6,15 +6,12 @@ import make_questions
 import numpy as np
 
 from support.devices import T, one
-from tflq.comparison.verification.evidence.dumps import dump_of
-from tflq.diagnosis.answers import Fault
-from tflq.diagnosis.evidence import Evidence
-from tflq.diagnosis.why import answer
+from tflq.comparison.evidence.dumps import dump_of
+from tflq.diagnosis.why import DeviceEvidence, Party, answer
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
-from tflq.face.report.verbs.why.asked import Asked
-from tflq.face.report.verbs.why.texts import advice, headline
+from tflq.face.report.verbs.why import Asked, advice, headline
 
 
 def test_a_constant_that_a_release_is_known_for() -> None:
@@ -25,8 +22,8 @@ def test_a_constant_that_a_release_is_known_for() -> None:
         x = np.random.default_rng(seed).integers(-128, 128, (4, 10)).astype(np.int8)
         values = run(make_plan(model, by_name("tf-2.5-ref")), {0: x}, keep_all=True).values
         samples.append({0: x, 1: np.array(values[1])})
-    found = answer(model, Evidence(tuple(samples), tuple(dump_of(model, one) for one in samples)), "litert-ref")
-    assert found.fault == Fault.KNOWN
+    found = answer(model, DeviceEvidence(tuple(samples), tuple(dump_of(model, one) for one in samples)), "litert-ref")
+    assert found.fault == Party.KNOWN
     assert "the bits of tf-2.5-ref" in headline(found)
     assert "a known fault of 2.5" in headline(found)
     assert "the constant -128" in headline(found)
@@ -39,7 +36,7 @@ def test_zeros_that_a_release_is_known_for_were_computed() -> None:
     content, given = make_questions.same_padding(np.random.default_rng(make_questions.SEED))
     model = load(content)
     sample = {0: given, 3: np.zeros((1, 2, 2, 4), np.float32)}
-    found = answer(model, Evidence((sample,), (dump_of(model, sample),)), "litert-ref")
-    assert found.fault == Fault.KNOWN
+    found = answer(model, DeviceEvidence((sample,), (dump_of(model, sample),)), "litert-ref")
+    assert found.fault == Party.KNOWN
     assert "SAME padding that is negative" in headline(found)
     assert headline(found).endswith("; the output is the constant 0")

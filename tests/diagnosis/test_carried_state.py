@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from support.float_graphs import FloatGraph
-from tflq.comparison.verification.dump import Dump
+from tflq.comparison.evidence.dumps import Dump
 from tflq.diagnosis.findings import Findings, investigate
 from tflq.diagnosis.profile_fit import fit
 from tflq.engine.profiles import PROFILES

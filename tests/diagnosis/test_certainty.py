@@ -11,16 +11,14 @@ from numpy.typing import NDArray
 
 from support.devices import REF, dump, explained, names_of, one
 from support.single_op import T
-from tflq.diagnosis.causes import Cause, CauseVerdict, Explanation
-from tflq.diagnosis.certainty import Certainty, Evidence
-from tflq.diagnosis.equality import are_equal
-from tflq.diagnosis.hypotheses import Hypothesis, Kind, device_of
+from tflq.diagnosis.causes import Cause, CauseVerdict, Explanation, Spots
+from tflq.diagnosis.certainty import Certainty, Weighed
+from tflq.diagnosis.hypotheses import Hypothesis, HypothesisKind, are_equal
 from tflq.diagnosis.localization import operator_alone
-from tflq.diagnosis.placement import Places
+from tflq.diagnosis.mistakes.device import Under
 from tflq.engine.profiles import by_name
 from tflq.face.report.render.text import lines_of
-from tflq.face.report.verbs.explain.document import explain_document
-from tflq.face.report.verbs.explain.report import explain_report
+from tflq.face.report.verbs.explain import explain_document, explain_report
 from tflq.model.ir import Model
 
 Array = NDArray[Any]
@@ -36,7 +34,10 @@ def rescale(size: int = 256, real: float = 0.3125) -> Model:
 def test_the_telling_elements_that_are_needed(tried: int, certain: int, likely: int) -> None:
     """tried * 2**-n is at most 2**-10, or 2**-1."""
     for n, certainty in ((certain, Certainty.CERTAIN), (likely, Certainty.LIKELY), (likely - 1, Certainty.NONE)):
-        assert Evidence(n, 2, {Kind.MISTAKE: tried}).reaches(Kind.MISTAKE, is_doubted=False) == certainty
+        assert (
+            Weighed(n, 2, {HypothesisKind.MISTAKE: tried}).reaches(HypothesisKind.MISTAKE, is_doubted=False)
+            == certainty
+        )
     assert tried * 2.0**-certain <= 2**-10 < tried * 2.0 ** -(certain - 1)
 
 
@@ -52,8 +53,8 @@ def test_values_far_away_are_more_evidence() -> None:
 
 def explanation(members: int, telling: int, **more: Any) -> Explanation:
     cause = more.pop("cause", {})
-    known = tuple(Hypothesis(Kind.MISTAKE, f"mistake {k}", device_of(REF)) for k in range(members))
-    evidence = Evidence(telling, more.pop("stimuli", 2), {Kind.MISTAKE: 100})
+    known = tuple(Hypothesis(HypothesisKind.MISTAKE, f"mistake {k}", Under(REF)) for k in range(members))
+    evidence = Weighed(telling, more.pop("stimuli", 2), {HypothesisKind.MISTAKE: 100})
     return Explanation(0, "litert-ref", 60, 100, (Cause(known, 100, 100, **cause),), evidence, **more)
 
 
@@ -81,19 +82,21 @@ def test_what_makes_one_cause_certain(found: Explanation, verdict: str, doubt: s
 
 def test_a_mistake_that_few_elements_show_is_possible_only() -> None:
     few, many = (
-        Explanation(0, "litert-ref", 100 - n, 100, explanation(1, 1).causes, Evidence(1, 2, {Kind.MISTAKE: 100}))
+        Explanation(
+            0, "litert-ref", 100 - n, 100, explanation(1, 1).causes, Weighed(1, 2, {HypothesisKind.MISTAKE: 100})
+        )
         for n in (7, 8)
     )
-    assert [cause.name for cause in few.possible] == ["mistake 0"]
-    assert (few.exact, many.possible) == ((), ())
+    assert [cause.name for cause in few.ranking.possible] == ["mistake 0"]
+    assert (few.exact, many.ranking.possible) == ((), ())
     assert [cause.name for cause in many.exact] == ["mistake 0"]
     assert few.verdict == many.verdict == CauseVerdict.UNTOLD
 
 
 def test_far_too_little_names_no_cause_where_inputs_were_computed() -> None:
     found = explanation(1, 15, assumed=(3,))
-    assert (found.exact, found.less_likely) == ((), ())
-    assert [cause.name for cause in found.possible] == ["mistake 0"]
+    assert (found.exact, found.ranking.less_likely) == ((), ())
+    assert [cause.name for cause in found.ranking.possible] == ["mistake 0"]
 
 
 def test_one_differing_element_names_no_cause_as_likely() -> None:
@@ -107,7 +110,7 @@ def test_one_differing_element_names_no_cause_as_likely() -> None:
     assert found.explanation.certainty == Certainty.NONE
     said = "\n".join(line.text for line in lines_of(explain_report(found)))
     assert "Certain" not in said
-    document = explain_document("m", "d", found)["explanation"]
+    document = explain_document(found)["explanation"]
     assert document["certainty"] == "none"
     assert document["evidence"]["telling"] == 1
 
@@ -123,6 +126,7 @@ def test_the_same_input_many_times_is_one_piece_of_evidence() -> None:
     assert again.explanation.evidence.telling == 1
 
 
+@pytest.mark.slow
 def test_a_cause_is_certain_where_all_codes_prove_its_names_equal() -> None:
     """Rounded towards minus infinity, in fixed point and in float64: the same on all 256 codes."""
     made = np.floor(CODES * 0.3125).astype(np.int8)
@@ -175,7 +179,7 @@ def test_names_of_the_same_kernel_and_constants_are_one_cause() -> None:
     alone = operator_alone(model, dump(model, [x], [np.zeros((3, 64), np.int8)]), 0, REF)
 
     def named(*names: str) -> list[Hypothesis]:
-        return [Hypothesis(Kind.PROFILE, name, device_of(by_name(name))) for name in names]
+        return [Hypothesis(HypothesisKind.PROFILE, name, Under(by_name(name))) for name in names]
 
     assert are_equal(named("litert-xnnpack", "litert-2.0-xnnpack"), alone)
     assert not are_equal(named("tflm", "litert-xnnpack"), alone)
@@ -192,4 +196,4 @@ def test_places_are_those_of_all_samples() -> None:
         dumps.append(dump(model, [x], [made]))
     found = explained(model, *dumps)
     assert found.explanation is not None
-    assert found.explanation.places == Places(4, (0, 2))
+    assert found.explanation.places == Spots(4, (0, 2))

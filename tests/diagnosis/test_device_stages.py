@@ -8,10 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from support.each import each
 from tflq.diagnosis.mistakes.stages import NarrowAccumulator, fix, real
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
-from tflq.engine.numerics.divisions import OF_HARDWARE, ROUNDINGS
-from tflq.engine.numerics.stages import OutputPipeline, SingleRounding
+from tflq.engine.numerics.rounding import OF_HARDWARE, ROUNDINGS
+from tflq.engine.numerics.stage_roundings import SingleRounding
+from tflq.engine.numerics.stages import OutputPipeline
 
 
 def rounded(value: Fraction, name: str) -> int:
@@ -58,8 +60,8 @@ def mantissa_and_shift(real: float, bits: int, *, cut: bool) -> tuple[int, int]:
     return (math.floor(kept) if cut else math.floor(kept + Fraction(1, 2))), shift
 
 
-@pytest.mark.parametrize("name", OF_HARDWARE)
-@pytest.mark.parametrize(("bits", "cut"), [(31, False), (15, False), (15, True)])
+@each("name", OF_HARDWARE)
+@each(("bits", "cut"), [(31, False), (15, False), (15, True)])
 def test_one_division_is_exact(name: str, bits: int, cut: bool) -> None:
     reals = [0.0123456, 0.75, 1.5, 0.00390625]
     totals = [-70001, -12345, -1, 0, 1, 255, 12345, 70001]
@@ -71,8 +73,8 @@ def test_one_division_is_exact(name: str, bits: int, cut: bool) -> None:
         assert got[:, c].tolist() == [rounded(t * factor, name) for t in totals]
 
 
-@pytest.mark.parametrize("first", ["towards minus infinity", "towards zero", "half up"])
-@pytest.mark.parametrize("last", OF_HARDWARE)
+@each("first", ["towards minus infinity", "towards zero", "half up"])
+@each("last", OF_HARDWARE)
 def test_two_divisions_are_made_one_after_the_other(first: str, last: str) -> None:
     factor, totals = 0.0037, list(range(-5000, 5000, 37))
     mantissa, shift = mantissa_and_shift(factor, 31, cut=False)
@@ -96,7 +98,9 @@ def test_narrow_accumulators_hold_or_wrap_sum_and_bias(bits: int, wraps: bool) -
         return (total + half) % (2 * half) - half if wraps else min(max(total, -half), half - 1)
 
     right = SingleRounding.of([0.01, 0.01])
-    pipeline = OutputPipeline(NarrowAccumulator(right, bits, wraps), ZeroPoint(3), Clamp(-100, 100), np.dtype(np.int8))
+    pipeline = OutputPipeline(
+        NarrowAccumulator.of(right, bits, wraps=wraps), ZeroPoint(3), Clamp(-100, 100), np.dtype(np.int8)
+    )
     got = pipeline(np.array([[t, t] for t in totals], np.int32), np.array([bias, bias], np.int32))
     fraction, shift = mantissa_and_shift(0.01, 31, cut=False)
     factor = Fraction(fraction) * Fraction(2) ** (shift - 31)

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from support.commands import tflq
 from support.dense_device import MODEL, array_of, dense, parameters
-from tflq.comparison.verification.dump import Dump
-from tflq.comparison.verification.inputs import make_inputs
+from tflq.comparison.evidence.dumps import Dump
+from tflq.comparison.inputs.read import make_inputs
+from tflq.diagnosis.apart import discriminate
 from tflq.diagnosis.causes import Cause, Explanation
-from tflq.diagnosis.discrimination import discriminate
 from tflq.diagnosis.hypotheses import hypotheses
 from tflq.diagnosis.localization import operator_alone
 from tflq.engine.api.files import load
@@ -148,6 +149,6 @@ def _keep_only(dump: str, op: int) -> None:
 
 @pytest.mark.parametrize("flag", [["--html", "page.html"], ["--discriminate", "apart.npz"]])
 def test_without_a_dump_there_is_nothing_to_tell_apart(flag: list[str]) -> None:
-    done = CliRunner().invoke(cli, ["explain", str(MODEL), "--element", "0,0", *flag])
+    done = tflq("explain", MODEL, "--element", "0,0", *flag)
     assert done.exit_code == 2
     assert "give --dump" in done.output

@@ -13,7 +13,7 @@ from support import suites
 from tflq.diagnosis.element import ElementTrace, trace_element
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import Plan, make_plan
-from tflq.engine.interpreter.arrays import admit
+from tflq.engine.interpreter.evaluation import admit
 from tflq.engine.profiles import by_name
 from tflq.errors import OptionError, TflqError
 from tflq.model.ir import view

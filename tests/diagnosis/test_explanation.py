@@ -11,18 +11,19 @@ import pytest
 from numpy.typing import NDArray
 
 from support.dense_device import MODEL, dense
-from tflq.comparison.verification.evidence.dumps import Dump, load_dump
+from tflq.comparison.evidence.dumps import Dump, load_dump
+from tflq.diagnosis.case import OperatorCase
+from tflq.diagnosis.causes import Spots, places
 from tflq.diagnosis.explanation import explain_operator
 from tflq.diagnosis.findings import investigate
 from tflq.diagnosis.localization import localize
-from tflq.diagnosis.placement import Places, places
 from tflq.diagnosis.profile_fit import fit
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import PROFILES
 from tflq.face.report.render.text import lines_of
-from tflq.face.report.verbs.explain.texts import place_texts
-from tflq.face.report.verbs.fit.report import fit_report
+from tflq.face.report.verbs.explain import place_texts
+from tflq.face.report.verbs.fit import fit_report
 from tflq.model.ir import Model, view
 
 Array = NDArray[Any]
@@ -75,14 +76,14 @@ def test_a_planted_mistake_is_found_and_named(
     dump = load_dump(model, path)
     found = localize(model, dump, PROFILES["litert-ref"])
     assert next(o.index for o in found if o.differs) == index
-    explanation = explain_operator(model, dump, index, PROFILES["litert-ref"])
+    explanation = explain_operator(OperatorCase(model, (dump,), index, PROFILES["litert-ref"]))
     names = [name for h in explanation.exact for name in (h.name, *h.also)]
     assert any(name.startswith(cause) for name in names), explanation
 
 
 def test_a_mistake_beyond_the_library_stays_undetermined(model: Model, clean: dict[int, Array], tmp_path: Path) -> None:
     path, index = planted(model, clean, tmp_path, lambda v: half_away(v) ^ (half_away(v) & 4))
-    explanation = explain_operator(model, load_dump(model, path), index, PROFILES["litert-ref"])
+    explanation = explain_operator(OperatorCase(model, (load_dump(model, path),), index, PROFILES["litert-ref"]))
     assert explanation.verdict == "undetermined"
     assert not explanation.exact
 
@@ -91,7 +92,10 @@ def test_without_a_mistake_nothing_differs(model: Model, clean: dict[int, Array]
     path, index = planted(model, clean, tmp_path, half_away)
     found = localize(model, load_dump(model, path), PROFILES["litert-ref"], "cumulative")
     assert [o.index for o in found if o.differs] == []
-    assert explain_operator(model, load_dump(model, path), index, PROFILES["litert-ref"]).verdict == "same"
+    assert (
+        explain_operator(OperatorCase(model, (load_dump(model, path),), index, PROFILES["litert-ref"])).verdict
+        == "same"
+    )
 
 
 def test_a_folder_of_npy_raw_and_c_files_is_read(model: Model, clean: dict[int, Array], tmp_path: Path) -> None:
@@ -120,7 +124,7 @@ def test_a_dump_without_an_operators_inputs_is_computed_up_to_it(
     found = localize(model, dump, PROFILES["litert-ref"])
     assert [o.index for o in found if o.differences] == [index]
     assert found[index].differs
-    explanation = explain_operator(model, dump, index, PROFILES["litert-ref"])
+    explanation = explain_operator(OperatorCase(model, (dump,), index, PROFILES["litert-ref"]))
     assert any("minus infinity" in name for h in explanation.exact for name in (h.name, *h.also))
 
 
@@ -133,7 +137,7 @@ def test_where_elements_sit_is_told() -> None:
         "only in the channels beyond the last whole block of 8",
         "only at the border of the image",
     )
-    assert places(np.ones((1, 5, 5, 20), bool)) == Places(20)
+    assert places(np.ones((1, 5, 5, 20), bool)) == Spots(20)
 
 
 def test_fit_names_no_profile_where_nothing_is_compared(model: Model, clean: dict[int, Array]) -> None:
@@ -159,11 +163,13 @@ def test_what_reproduces_one_sample_has_to_reproduce_the_others(model: Model, cl
         made = dense(model, index, rows, math.floor).reshape(values[operator.outputs[0]].shape)
         dumps.append(Dump("", {**values, operator.outputs[0]: made}))
     profile = PROFILES["litert-ref"]
-    one, all_of_them = (explain_operator(model, dumps[0], index, profile, rest) for rest in ((), dumps[1:]))
+    one, all_of_them = (
+        explain_operator(OperatorCase(model, tuple(some), index, profile)) for some in (dumps[:1], dumps)
+    )
     assert all_of_them.elements == 3 * one.elements
     assert any("minus infinity" in name for h in all_of_them.exact for name in (h.name, *h.also))
     wrong = Dump("", {**dumps[1].tensors, operator.outputs[0]: dumps[1].tensors[operator.outputs[0]] ^ np.int8(1)})
-    assert not explain_operator(model, dumps[0], index, profile, [wrong]).exact
+    assert not explain_operator(OperatorCase(model, (dumps[0], wrong), index, profile)).exact
 
 
 @pytest.mark.slow

@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
+from support.commands import tflq
 from support.devices import dump, explained, names_of, one
 from support.single_op import T, build
 from tflq.diagnosis import findings, mistakes
-from tflq.engine.kernels.rectifiers import micro as relu6
+from tflq.engine.kernels import rectifiers as relu6
 from tflq.engine.numerics.codes import Clamp
-from tflq.face.cli.main import cli
 from tflq.face.report.render.text import lines_of
-from tflq.face.report.verbs.explain.report import explain_report
+from tflq.face.report.verbs.explain import explain_report
 from tflq.model.ir import Model
 
 CODES = np.arange(-128, 128, dtype=np.int8)
@@ -35,8 +34,9 @@ def failing(*_: Any) -> Iterator[Any]:
     yield
 
 
+@pytest.mark.slow
 def test_a_source_of_mistakes_that_raises_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(mistakes.LISTED, "taps", failing)
+    monkeypatch.setitem(mistakes.LISTED, "taps", mistakes.Listed(failing))
     model, dumped = rescale()
     found = explained(model, dumped)
     assert found.explanation is not None
@@ -62,7 +62,7 @@ def test_a_part_that_raises_loses_neither_verdict_nor_exit_code(
     options = ("QuantizeOptions", {})
     path.write_bytes(build("QUANTIZE", [T("int8", (256,), 0.3125, 0)], [T("int8", (256,), 1.0, 0)], options))
     np.savez(tmp_path / "d.npz", **{str(t): value for t, value in dumped.tensors.items()})
-    done = CliRunner().invoke(cli, ["explain", str(path), "--dump", str(tmp_path / "d.npz"), "--json"])
+    done = tflq("explain", path, "--dump", tmp_path / "d.npz", "--json")
     assert done.exit_code == 1, done.output
     document = json.loads(done.output)
     assert document["verdict"] == "differs"
@@ -72,15 +72,15 @@ def test_a_part_that_raises_loses_neither_verdict_nor_exit_code(
 
 def test_a_rectifier_of_microcontrollers_takes_limits_beyond_its_type() -> None:
     """Hypotheses such as "no clamp" hand the kernel limits that no code has."""
-    made = relu6.eval_quantized(relu6.OpData(Clamp(-(2**31), 2**31 - 1)), CODES)
+    made = relu6.eval_held(relu6.HeldData(Clamp(-(2**31), 2**31 - 1)), CODES)
     np.testing.assert_array_equal(made, CODES)
-    np.testing.assert_array_equal(relu6.eval_quantized(relu6.OpData(Clamp(-5, 55)), CODES), np.clip(CODES, -5, 55))
+    np.testing.assert_array_equal(relu6.eval_held(relu6.HeldData(Clamp(-5, 55)), CODES), np.clip(CODES, -5, 55))
 
 
 def test_the_float_rectifier_of_a_real_device_is_explained(shared: Path) -> None:
     folder = shared / "devices"
     arguments = [str(folder / "models/tvm_relu6_crash.tflite"), "--dump", str(folder / "tvm_relu6_crash.npz")]
-    done = CliRunner().invoke(cli, ["explain", *arguments, "--json"])
+    done = tflq("explain", *arguments, "--json")
     assert done.exit_code == 1, done.output
     document = json.loads(done.output)
     assert document["explanation"]["faults"] == document["faults"] == []

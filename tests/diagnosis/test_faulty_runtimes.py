@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from support.devices import REF, dump, explained, names_of, one, twice_rounded
+from support.each import each
 from support.single_op import T
 from tflq.engine.interpreter import make_plan, run
 from tflq.model.ir import Model, view
@@ -47,6 +48,7 @@ def parting_scales() -> tuple[np.float32, np.float32]:
     raise AssertionError("no such scales")
 
 
+@pytest.mark.slow
 def test_a_multiplier_in_float64() -> None:
     x, y = parting_scales()
     wide = np.float64(x) / np.float64(y)
@@ -57,8 +59,8 @@ def test_a_multiplier_in_float64() -> None:
     assert "multiplier computed in float64" in names_of(found)
 
 
-@pytest.mark.parametrize("options", [(False, True), (True, False), (False, False)])
-@pytest.mark.parametrize(
+@each("options", [(False, True), (True, False), (False, False)])
+@each(
     ("name", "place"),
     [
         ("floor", lambda i, size, count: math.floor(i * size / count)),
@@ -91,6 +93,7 @@ def test_positions_of_the_nearest_pixel(options: tuple[bool, bool], name: str, p
     assert any(expected in one_name for one_name in names), names
 
 
+@pytest.mark.slow
 def test_negative_biases_that_lose_their_sign() -> None:
     rng = np.random.default_rng(1)
     weights = rng.integers(-127, 128, (6, 3, 3, 4))
@@ -137,6 +140,7 @@ def test_a_shift_that_empties_the_register() -> None:
     assert "shift of 32 or more to the left gives 0" not in names_of(found)  # a constant shows no arithmetic
 
 
+@pytest.mark.slow
 def test_pixels_with_a_scale_of_their_own() -> None:
     """Weights of 1 and -1, pixels of one value each: quantized per pixel they are exact, per image they are not."""
     weights = np.where(np.arange(64).reshape(8, 1, 1, 8) % 3, 127, -127)

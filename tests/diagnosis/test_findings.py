@@ -9,21 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from support import suites
-from tflq.comparison.verification.dump import Dump
-from tflq.comparison.verification.results import Mode
+from support.commands import tflq, validate
+from tflq.comparison.evidence.dumps import Dump
+from tflq.comparison.results import CompareMode, Verdict
 from tflq.diagnosis.amplification import amplify
+from tflq.diagnosis.case import OperatorCase
 from tflq.diagnosis.findings import Findings, investigate, work_out
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
-from tflq.face.cli.main import cli
-from tflq.face.report.verbs.explain.element import parting_steps
-from tflq.face.report.verbs.explain.growth import choice_texts
+from tflq.face.report.verbs.element import parting_steps
+from tflq.face.report.verbs.explain import choice_texts
 from tflq.model.ir import Model, view
-from tflq.model.ir.schema import data_text
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 REFERENCE = by_name("litert-ref")
@@ -58,7 +57,7 @@ def test_growth_is_what_a_run_from_the_faulty_tensor_gives(model: Model, values:
     """The chain after operator 2 has no second path up to operator 3: a fault is carried on by the kernels alone."""
     graph = view(model)
     device, fault = with_fault(model, values, 2, 100)
-    growth = amplify(model, Dump("", device), 2, REFERENCE)
+    growth = amplify(OperatorCase(model, (Dump("", device),), 2, REFERENCE))
     assert [spread.index for spread in growth.spreads] == list(range(3, len(graph.ops)))
     state = carried_on(model, {**values, **fault}, 2)
     for operator, spread in zip(graph.ops[3:], growth.spreads, strict=True):
@@ -101,7 +100,7 @@ def test_each_of_several_differences_is_followed_alone(model: Model, values: Val
 def test_the_last_operators_difference_may_flip_the_choice(model: Model, values: Values) -> None:
     output, last = view(model).outputs[0], len(view(model).ops) - 1
     wrong = values[output][:, ::-1].copy()
-    growth = amplify(model, Dump("", {**values, output: wrong}), last, REFERENCE)
+    growth = amplify(OperatorCase(model, (Dump("", {**values, output: wrong}),), last, REFERENCE))
     (choice,) = growth.choices
     assert choice.first == (0, int(values[output].argmax()), int(wrong.argmax()))
     (text,) = choice_texts(growth)
@@ -112,7 +111,7 @@ def test_a_dump_without_what_later_operators_need_says_so(model: Model, values: 
     operator = view(model).op(3)
     device, _ = with_fault(model, values, 3, 5)
     kept = {t: device[t] for t in (operator.inputs[0], operator.outputs[0])}
-    growth = amplify(model, Dump("", kept), 3, REFERENCE)
+    growth = amplify(OperatorCase(model, (Dump("", kept),), 3, REFERENCE))
     assert "neither in the dump nor can be computed" in growth.reason
     assert not growth.spreads
 
@@ -139,7 +138,7 @@ def test_an_element_is_worked_out_where_nothing_differs(model: Model, values: Va
 def test_end_to_end_the_cause_may_lie_before(model: Model, values: Values) -> None:
     device, _ = with_fault(model, values, 2, 100)
     state = carried_on(model, device, 2)
-    found = investigate(model, [Dump("", state)], REFERENCE, op=3, mode=Mode.CUMULATIVE)
+    found = investigate(model, [Dump("", state)], REFERENCE, op=3, mode=CompareMode.CUMULATIVE)
     assert found.operators[3].differs
     assert found.explanation is not None
     assert found.explanation.verdict == "same"
@@ -177,14 +176,14 @@ def test_a_mistake_is_worked_out_beside_the_profile(model: Model, values: Values
 
 
 def said(*arguments: str) -> str:
-    return CliRunner().invoke(cli, ["explain", str(MODEL), *arguments]).stdout
+    return tflq("explain", MODEL, *arguments).stdout
 
 
 @pytest.fixture(scope="module")
 def dump(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = str(tmp_path_factory.mktemp("dump") / "dump.npz")
     arguments = ["run", str(MODEL), "--profile", "litert-opt", "--all-tensors", "-o", path]
-    assert CliRunner().invoke(cli, arguments).exit_code == 0
+    assert tflq(*arguments).exit_code == 0
     return path
 
 
@@ -199,9 +198,8 @@ def test_the_first_screen_keeps_its_order(dump: str) -> None:
 
 
 def test_an_element_without_a_dump(tmp_path: Path) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     document = json.loads(said("--element", "0,3", "--op", "18", "--json"))
-    jsonschema.validate(document, json.loads(data_text("element.schema.json")))
+    validate(document, "element")
     assert (document["element"]["got"], document["element"]["operator"]) == (None, 18)
     assert document["element"]["steps"][-1]["value"] == document["element"]["expected"]
     assert len(document["element"]["taps"]) == 64  # all of them; text shows the first and the last
@@ -220,6 +218,21 @@ def test_an_element_without_a_dump(tmp_path: Path) -> None:
     ],
 )
 def test_misuse_is_told(arguments: tuple[str, ...], message: str) -> None:
-    done = CliRunner().invoke(cli, ["explain", str(MODEL), *arguments])
+    done = tflq("explain", MODEL, *arguments)
     assert done.exit_code == 2
     assert message in done.stderr
+
+
+def test_outputs_alone_that_agree_are_the_same(model: Model, values: Values) -> None:
+    """Inner tensors that were not given leave nothing open; with some of them given, the others do."""
+    graph = view(model)
+    ends = {t: values[t] for t in (*graph.inputs, *graph.outputs)}
+    for mode in CompareMode:
+        found = investigate(model, [Dump("", ends)], REFERENCE, mode=mode)
+        assert (found.verdict, found.is_of_outputs) == (Verdict.SAME, True), mode
+    inner = graph.op(3).outputs[0]
+    assert investigate(model, [Dump("", {**ends, inner: values[inner]})], REFERENCE).verdict == Verdict.INCOMPLETE
+    wrong = {**ends, graph.outputs[0]: values[graph.outputs[0]] ^ 1}
+    assert investigate(model, [Dump("", wrong)], REFERENCE).verdict == Verdict.DIFFERS
+    without = investigate(model, [Dump("", {t: ends[t] for t in graph.outputs})], REFERENCE)
+    assert (without.verdict, without.is_of_outputs) == (Verdict.INCOMPLETE, False)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from support.devices import codes_of, dump, explained, names_of, one
 from support.single_op import T
-from tflq.engine.kernels.families.through_floats import PRECISIONS
+from tflq.engine.kernels.families.reals import PRECISIONS
 from tflq.model.ir import Model
 
 Array = NDArray[Any]
@@ -57,9 +57,14 @@ def relu() -> Model:
     ("rounded", "quotient", "name"),
     [
         (as_is, divided, "computed in float32, rounded half to even"),
-        (bfloat16, divided, "computed in bfloat16, rounded half to even"),
+        pytest.param(bfloat16, divided, "computed in bfloat16, rounded half to even", marks=pytest.mark.slow),
         (float16, divided, "computed in float16, rounded half to even"),
-        (bfloat16, multiplied, "computed in bfloat16, times the output scale's reciprocal, rounded half to even"),
+        pytest.param(
+            bfloat16,
+            multiplied,
+            "computed in bfloat16, times the output scale's reciprocal, rounded half to even",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_rectifier_in_floats(rounded: Rounding, quotient: Callable[[Array], Array], name: str) -> None:
@@ -102,6 +107,7 @@ def test_a_contraction_with_constant_weights_in_floats(precision: str, rounded: 
     assert f"computed in {precision}, rounded half to even" in names_of(found)
 
 
+@pytest.mark.slow
 def test_a_rescaled_tensor_is_dequantized_and_quantized() -> None:
     model = one("QUANTIZE", [T("int8", (256,), X, 3)], T("int8", (256,), Y, -7), ("QuantizeOptions", {}))
     reals = bfloat16(bfloat16(X * (ALL.astype(np.float32) - 3)))

@@ -9,10 +9,10 @@ import numpy as np
 from support.devices import Array, explained
 from support.graphs import Graph, Op, build
 from support.single_op import T
-from tflq.comparison.verification.dump import Dump
+from tflq.comparison.evidence.dumps import Dump
 from tflq.engine.api.files import load
 from tflq.face.report.render.text import lines_of
-from tflq.face.report.verbs.explain.report import explain_report
+from tflq.face.report.verbs.explain import explain_report
 
 #: An eighth of -4 is the only half-way case; RELU and QUANTIZE are different kernels.
 ONE_TIE = np.array([8, -16, 24, -4, 0, 16, -24, 64], np.int8)
@@ -40,7 +40,7 @@ def test_a_cause_of_all_failing_operators_comes_before_others() -> None:
     assert "rounds towards zero, in fixed point" in names
     assert "rounds half up, in fixed point" not in names
     assert all(cause.also_at == (1,) for cause in explanation.fitting)
-    left_out = {name for cause in explanation.only_here for name in (cause.name, *cause.also)}
+    left_out = {name for cause in explanation.ranking.only_here for name in (cause.name, *cause.also)}
     assert left_out or "litert-ref+single-rounding" not in names
     said = "\n".join(line.text for line in lines_of(explain_report(found)))
     assert "reproduces divergent operators of other types as well: 1" in said

@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from support import suites
-from tflq.comparison.verification.dump import Dump
-from tflq.diagnosis.localization import localize, operators_alone
+from tflq.comparison.evidence.dumps import Dump
+from tflq.diagnosis.case import OperatorCase
+from tflq.diagnosis.localization import localize
 from tflq.diagnosis.profile_fit import fit
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
@@ -106,7 +107,7 @@ def test_a_result_of_another_shape_is_no_difference(plain: Model, values: dict[i
 
 def test_samples_of_an_operator_are_bound_once(plain: Model, values: dict[int, Array]) -> None:
     dumps = [Dump("", values), Dump("", {t: value.copy() for t, value in values.items()})]
-    first, second = operators_alone(plain, dumps, 1, REFERENCE)
+    first, second = OperatorCase(plain, tuple(dumps), 1, REFERENCE).parts
     assert second.plan(REFERENCE) is first.plan(REFERENCE)
     other = by_name("tflm")
     assert second.plan(other) is first.plan(other) is not first.plan(REFERENCE)

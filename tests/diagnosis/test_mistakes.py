@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from support import suites
 from support.dense_device import array_of, parameters
-from tflq.comparison.verification.dump import Dump
+from tflq.comparison.evidence.dumps import Dump
+from tflq.diagnosis.case import OperatorCase
 from tflq.diagnosis.explanation import explain_operator
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
@@ -51,7 +52,7 @@ def names_of(model: Model, values: dict[int, Array], made: Array) -> list[str]:
     """Names of the causes that reproduce what a device made."""
     result = view(model).op(0).outputs[0]
     dump = Dump("", {**values, result: made})
-    return [name for h in explain_operator(model, dump, 0, REF).exact for name in (h.name, *h.also)]
+    return [name for h in explain_operator(OperatorCase(model, (dump,), 0, REF)).exact for name in (h.name, *h.also)]
 
 
 def rescaled(total: int, real: float) -> int:

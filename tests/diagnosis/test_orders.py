@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tflq.comparison.verification.dump import Dump
+from tflq.comparison.evidence.dumps import Dump
+from tflq.diagnosis.case import OperatorCase
 from tflq.diagnosis.explanation import explain_operator
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import PROFILES
@@ -67,5 +68,5 @@ def test_an_order_of_sums_is_named(dense: tuple[Model, Array, Array], cause: str
             else:
                 made[row, unit] = halves(products) if "16" in cause else lanes(products, int(cause.split()[2]))
     assert (made != right[2]).any()
-    found = explain_operator(model, Dump("", {**right, 2: made}), 0, REF)
+    found = explain_operator(OperatorCase(model, (Dump("", {**right, 2: made}),), 0, REF))
     assert cause in [name for h in found.exact for name in (h.name, *h.also)]

@@ -12,20 +12,19 @@ from numpy.typing import NDArray
 from support import suites
 from support.dense_device import array_of
 from support.single_op import T, build
-from tflq.comparison.verification.dump import Dump
+from tflq.comparison.evidence.dumps import Dump
 from tflq.comparison.verification.localization import Localizer, alone
-from tflq.diagnosis.compatibility import compatible
+from tflq.diagnosis.apart import profiles_apart
 from tflq.diagnosis.localization import localize
+from tflq.diagnosis.mistakes.device import computation
 from tflq.diagnosis.profile_fit import FitVerdict, candidates, fit
-from tflq.diagnosis.profiles_apart import profiles_apart
-from tflq.diagnosis.rows import computation
+from tflq.diagnosis.runtimes import compatible
 from tflq.engine.api.files import load
-from tflq.engine.api.part import part_of
+from tflq.engine.api.many import part_of
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import PROFILES, by_name
 from tflq.face.report.render.text import lines_of
-from tflq.face.report.verbs.fit.document import fit_document
-from tflq.face.report.verbs.fit.report import fit_report
+from tflq.face.report.verbs.fit import fit_document, fit_report
 from tflq.model.flatbuf import read
 from tflq.model.ir import Model, view
 from tflq.model.surgery.cut import cut

@@ -9,10 +9,10 @@ import pytest
 
 import tflq
 from support import suites
-from tflq.comparison.verification.dump import Dump
+from tflq.comparison.evidence.dumps import Dump
+from tflq.diagnosis.amplification import is_noise
 from tflq.diagnosis.findings import Findings, investigate
-from tflq.diagnosis.ranking import is_noise
-from tflq.engine.api.part import part_of
+from tflq.engine.api.many import part_of
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
 from tflq.model.ir import Model, view

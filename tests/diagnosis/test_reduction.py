@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 
 from support import suites
-from tflq.comparison.verification import load_golden
-from tflq.comparison.verification.dump import Dump
+from support.each import each
+from support.running import litert, run_once
+from tflq.comparison.evidence.dumps import Dump
+from tflq.comparison.goldens.stored import load_golden
 from tflq.diagnosis.reduction import Check, Reduced, _elements, outputs_of, reduce_check, reduce_dump
 from tflq.engine.api.files import load, save
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import PROFILES
 from tflq.errors import InputError
 from tflq.model.ir import Model, TensorSpec, view
-from tflq.model.ir.schema import enum
+from tflq.model.ir.model import enum
 from tflq.model.surgery.cut import cut
 from tflq.model.surgery.tap import single_operator
 
@@ -42,15 +44,7 @@ def dump_with_fault(model: Model, index: int) -> Dump:
 
 
 def loads_in_litert(found: Reduced) -> tuple[np.ndarray, ...]:
-    interpreter = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
-    made = interpreter.Interpreter(
-        model_content=save(found.model), experimental_op_resolver_type=interpreter.OpResolverType.BUILTIN_REF
-    )
-    made.allocate_tensors()
-    for detail, value in zip(made.get_input_details(), found.sample, strict=True):
-        made.set_tensor(detail["index"], value)
-    made.invoke()
-    return tuple(made.get_tensor(d["index"]) for d in made.get_output_details())
+    return tuple(run_once(litert(save(found.model)), found.sample))
 
 
 @pytest.mark.parametrize("index", range(1, 6))
@@ -65,7 +59,7 @@ def test_a_dump_comes_down_to_one_element_that_litert_confirms(index: int) -> No
     assert np.array_equal(live, found.expected[0])
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "most"),
     [
         ("average_pool_2d_i8_0", 1),

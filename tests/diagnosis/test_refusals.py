@@ -9,8 +9,9 @@ import pytest
 
 import tflq
 from support import suites
-from tflq.diagnosis.answers import Fault
+from support.each import each
 from tflq.diagnosis.refusals import find_refusal
+from tflq.diagnosis.why import Party
 from tflq.errors import InputError
 from tflq.model.ir import view
 
@@ -19,7 +20,7 @@ MODEL = tflq.load(PATH)
 FAILED = "AllocateTensors() failed"
 
 
-@pytest.mark.parametrize(
+@each(
     ("lines", "kind", "fix"),
     [
         (
@@ -65,10 +66,10 @@ def test_why_reads_the_log_of_a_refusal(tmp_path: Path) -> None:
     log = tmp_path / "board.log"
     log.write_text(f"Failed to resize buffer. Requested: 10, available 4, missing: 6\n{FAILED}\n", encoding="utf-8")
     answer = tflq.why(PATH, log)
-    assert answer.fault == Fault.USER
+    assert answer.fault == Party.USER
     assert answer.refusal is not None
     log.write_text("Node number 99999999 (X) failed to prepare.\n", encoding="utf-8")
-    assert tflq.why(PATH, log).fault == Fault.OPEN
+    assert tflq.why(PATH, log).fault == Party.OPEN
     log.write_text("hello\n", encoding="utf-8")
     with pytest.raises(InputError, match="no tensor of the model"):
         tflq.why(PATH, log)

@@ -10,8 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from support import suites
-from tflq.comparison.verification import load_golden
-from tflq.comparison.verification.dump import Dump
+from support.each import each
+from tflq.comparison.evidence.dumps import Dump
+from tflq.comparison.goldens.stored import load_golden
+from tflq.diagnosis.case import OperatorCase
 from tflq.diagnosis.explanation import explain_operator
 from tflq.diagnosis.localization import localize, trust
 from tflq.engine.api.files import load
@@ -96,12 +98,12 @@ def test_a_fault_in_what_memory_still_holds_is_found_and_explained() -> None:
     changed = Dump("", {**dump.tensors, tensor: faulty})
     found = localize(model, changed, REFERENCE)
     assert next(o.index for o in found if o.differs) == index
-    explanation = explain_operator(model, trust(changed, found), index, REFERENCE)
+    explanation = explain_operator(OperatorCase(model, (trust(changed, found),), index, REFERENCE))
     assert explanation.elements - explanation.matching == faulty.reshape(-1)[::7].size
 
 
-@pytest.mark.parametrize("profile", ["litert-opt", "litert-xnnpack", "tflm", "tflite-2.14-opt", "tflite-2.14-ref"])
-@pytest.mark.parametrize("name", NAMES[:3])
+@each("profile", ["litert-opt", "litert-xnnpack", "tflm", "tflite-2.14-opt", "tflite-2.14-ref"])
+@each("name", NAMES[:3])
 def test_a_whole_dump_loses_nothing(name: str, profile: str) -> None:
     model = load(golden(name))
     values = run(make_plan(model, by_name(profile)), random_inputs(model), keep_all=True).values

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from support import suites
-from tflq.comparison.verification.golden import Golden, InputFacts, Observation
-from tflq.comparison.verification.outputs_recorder import outputs_recorder
-from tflq.comparison.verification.preparation import PLAIN
-from tflq.diagnosis.runtimes_apart import runtimes_apart
-from tflq.engine.api.subject import subject
+from tflq.comparison.goldens.golden import Golden, InputFacts, Observation
+from tflq.comparison.goldens.record import outputs_recorder
+from tflq.comparison.inputs.prepare import PLAIN
+from tflq.diagnosis.runtimes import runtimes_apart
+from tflq.engine.api.files import subject
 from tflq.engine.runtimes import RUNTIMES
 from tflq.errors import InputError, RuntimeFailed, RuntimeMissing
 

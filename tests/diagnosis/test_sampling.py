@@ -9,23 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
+from support.commands import tflq, validate
 from support.devices import T, one
 from support.suites import ROOT
-from tflq.comparison.verification.evidence.dumps import dump_of
+from tflq.comparison.evidence.dumps import dump_of
 from tflq.diagnosis import why
-from tflq.diagnosis.answers import Answer
-from tflq.diagnosis.evidence import Evidence
+from tflq.diagnosis.findings import selections
 from tflq.diagnosis.profile_fit import FitVerdict
-from tflq.diagnosis.sampling import selections
+from tflq.diagnosis.why import Answer, DeviceEvidence
 from tflq.engine.api.files import load, save
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
-from tflq.face.cli.main import cli
-from tflq.face.report.verbs.why.texts import headline
+from tflq.face.report.verbs.why import headline
 from tflq.model.ir import Model
-from tflq.model.ir.schema import data_text
 
 MANY = 24
 AUTOENCODER = str(ROOT / "golden" / "models" / "digits_autoencoder_int8.tflite")
@@ -49,7 +46,7 @@ def samples_of(model: Model, profiles: Sequence[str]) -> list[dict[int, Any]]:
 
 
 def answered(model: Model, samples: Sequence[dict[int, Any]], tell: Callable[..., None] = lambda *_: None) -> Answer:
-    evidence = Evidence(tuple(samples), tuple(dump_of(model, sample) for sample in samples))
+    evidence = DeviceEvidence(tuple(samples), tuple(dump_of(model, sample) for sample in samples))
     return why.answer(model, evidence, "litert-ref", progress=tell)
 
 
@@ -89,6 +86,7 @@ def test_few_samples_give_the_answer_of_all(device: str, monkeypatch: pytest.Mon
     assert facts(found) == facts(of_all(monkeypatch, model, samples))
 
 
+@pytest.mark.slow
 def test_a_profile_that_fails_on_a_sample_left_out_is_not_named() -> None:
     """The base reproduces this sample, so that it is the least telling."""
     model = load(AUTOENCODER)
@@ -97,6 +95,7 @@ def test_a_profile_that_fails_on_a_sample_left_out_is_not_named() -> None:
     assert (found.compared, found.fit.fitting) == (0, ())
 
 
+@pytest.mark.slow
 def test_one_element_of_one_sample_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     model = multiplied()
     samples = samples_of(model, ["litert-ref"] * MANY)
@@ -153,6 +152,7 @@ def test_models_without_operators_have_selections() -> None:
     assert list(selections(rows(*[()] * 40)))[-1] == tuple(range(40))
 
 
+@pytest.mark.slow
 def test_a_model_needs_few_samples() -> None:
     model = load(AUTOENCODER)
     found = answered(model, samples_of(model, ["litert-opt"] * MANY))
@@ -164,15 +164,14 @@ def test_a_model_needs_few_samples() -> None:
 
 
 def test_the_report_and_the_document_state_what_was_not_compared(tmp_path: Path) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     model, path, dump = multiplied(), str(tmp_path / "m.tflite"), tmp_path / "d.npz"
     save(model, path)
     samples = samples_of(model, ["litert-ref"] * MANY)
     names = [spec.name for spec in model.subgraphs[0].tensors]
     np.savez(dump, **{f"s{k}_{names[t]}": value for k, one in enumerate(samples) for t, value in one.items()})
-    shown = CliRunner().invoke(cli, ["why", path, str(dump)])
+    shown = tflq("why", path, dump)
     assert f"12 of {MANY} were enough" in shown.output, shown.output
-    document = json.loads(CliRunner().invoke(cli, ["why", path, str(dump), "--json"]).stdout)
-    jsonschema.validate(document, json.loads(data_text("why.schema.json")))
+    document = json.loads(tflq("why", path, dump, "--json").stdout)
+    validate(document, "why")
     (fact,) = [fact for fact in document["facts"] if fact["kind"] == "samples-enough"]
     assert fact["values"] == {"compared": 12, "samples": MANY}

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tflq.comparison.verification.dump import Dump
+from tflq.comparison.evidence.dumps import Dump
 from tflq.diagnosis.findings import Findings, investigate
 from tflq.engine.profiles import PROFILES
 from tflq.face.report.render.text import lines_of
-from tflq.face.report.verbs.explain.report import explain_report
+from tflq.face.report.verbs.explain import explain_report
 from tflq.model.ir import (
     Buffer,
     Model,
@@ -90,8 +90,8 @@ def test_where_a_profile_and_mistakes_fit_the_profile_comes_first_and_is_never_c
     assert explanation is not None
     assert [cause.is_a_profile for cause in explanation.exact] == [True]
     assert explanation.exact[0].name == "litert-ref+single-rounding"
-    assert explanation.less_likely
-    assert not any(cause.is_a_profile for cause in explanation.less_likely)
+    assert explanation.ranking.less_likely
+    assert not any(cause.is_a_profile for cause in explanation.ranking.less_likely)
     assert "mistakes reproduce every bit, too" in explanation.doubts
     assert explanation.certainty == "none"
     said = [line.text for line in lines_of(explain_report(found))]
@@ -111,7 +111,7 @@ def test_another_layer_tells_which_cause_it_is(rounding: Any, expected: str, oth
     assert found.explanation.alike == (1,)
     assert expected in names(found)
     assert other not in names(found)
-    assert any(cause.not_at == (1,) for cause in found.explanation.only_here)
+    assert any(cause.not_at == (1,) for cause in found.explanation.ranking.only_here)
     said = [line.text for line in lines_of(explain_report(found))]
     assert any("not operator 1" in text for text in said)
 

@@ -10,11 +10,11 @@ import pytest
 
 import tflq
 from support import suites
-from tflq.comparison.verification import Golden, Verdict, load_golden
-from tflq.comparison.verification.evidence.dumps import Dump, dumps_of_recording
-from tflq.comparison.verification.golden import Observation
-from tflq.comparison.verification.results import InputFacts
-from tflq.diagnosis.signatures import dumps_by_signature, only_dumps
+from tflq.comparison.evidence.dumps import Dump, dumps_of_recording
+from tflq.comparison.goldens.golden import Golden, Observation
+from tflq.comparison.goldens.stored import load_golden
+from tflq.comparison.results import InputFacts, Verdict
+from tflq.diagnosis.localization import dumps_by_signature, only_dumps
 from tflq.errors import InputError, UnknownNameError
 from tflq.model.ir import signed, view
 
@@ -27,7 +27,7 @@ MODERN = suites.SHARED / "suites" / "modern"
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("dump") / "decoder.npz"
-    tflq.record(DECODER, all_tensors=True, path=path)
+    tflq.record(DECODER, all_tensors=True, output=path)
     return path
 
 
@@ -115,5 +115,5 @@ def test_tensors_of_another_model_are_refused() -> None:
 @pytest.mark.skipif(not MODERN.is_dir(), reason="TFLQ_SHARED names no folder with suites/modern")
 def test_shapes_that_are_known_at_run_time_only(tmp_path: Path) -> None:
     model = MODERN / "ssd_pp" / "model.tflite"
-    tflq.record(model, all_tensors=True, path=tmp_path / "own.npz")
+    tflq.record(model, all_tensors=True, output=tmp_path / "own.npz")
     assert tflq.explain(model, tmp_path / "own.npz").verdict in (Verdict.SAME, Verdict.CLOSE)

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from support.float_graphs import FloatGraph
-from tflq.comparison.verification.dump import Dump
-from tflq.diagnosis.evidence import Evidence
+from tflq.comparison.evidence.dumps import Dump
 from tflq.diagnosis.findings import investigate
 from tflq.diagnosis.localization import in_order
-from tflq.diagnosis.why import Fault, answer
+from tflq.diagnosis.why import DeviceEvidence, Party, answer
 from tflq.engine.profiles import by_name
 from tflq.errors import InputWarning
 from tflq.model.ir import Model
@@ -58,9 +57,9 @@ def board(*, keeps: bool, wrong: float = 0) -> tuple[Model, tuple[Dump, ...]]:
 def test_the_reading_that_fits_is_taken_and_named(keeps: bool, said: str) -> None:
     model, dumps = board(keeps=keeps)
     with pytest.warns(InputWarning, match=said):
-        found = answer(model, Evidence(tuple(dict(d.tensors) for d in dumps), dumps), REF)
+        found = answer(model, DeviceEvidence(tuple(dict(d.tensors) for d in dumps), dumps), REF)
     assert found.mistake is None
-    assert found.fault in (Fault.NONE, Fault.OPEN)
+    assert found.fault in (Party.NONE, Party.OPEN)
     assert found.findings is not None
     assert found.findings.first is None
 

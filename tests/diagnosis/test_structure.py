@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from support.devices import T, dump, explained, names_of, one
+from support.each import each
 
 Array = NDArray[Any]
 _IMAGE = (1, 4, 4, 4)
@@ -138,7 +138,7 @@ PLANTED: dict[str, tuple[str, list[T], T, tuple[str, Mapping[str, Any]] | None, 
 }
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@each("name", PLANTED)
 def test_a_planted_structure_is_named(name: str) -> None:
     op, inputs, output, options, fed, made, said = PLANTED[name]
     model = one(op, inputs, output, options)

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 
 from support import suites
-from tflq.comparison.verification.dump import Dump
+from support.each import each
+from tflq.comparison.evidence.dumps import Dump
+from tflq.diagnosis.crops import _axis, thinned
 from tflq.diagnosis.localization import operator_alone
-from tflq.diagnosis.subsampling import _axis, thinned
 from tflq.engine.api.files import load
 from tflq.engine.profiles import PROFILES
 from tflq.model.ir import view
 
 
-@pytest.mark.parametrize("stride", [1, 2, 3])
-@pytest.mark.parametrize("reach", [1, 3, 4, 7])
-@pytest.mark.parametrize("size", [1, 9, 40, 97])
+@each("stride", [1, 2, 3])
+@each("reach", [1, 3, 4, 7])
+@each("size", [1, 9, 40, 97])
 def test_kept_outputs_see_the_rows_that_they_saw(size: int, reach: int, stride: int) -> None:
     out = -(-size // stride)
     before = max(0, (out - 1) * stride + reach - size) // 2

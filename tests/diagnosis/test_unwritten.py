@@ -10,7 +10,7 @@ import tflq
 from support.graphs import Graph, Op, build
 from support.running import run
 from support.single_op import T
-from tflq.comparison.verification.evidence.dumps import dump_of
+from tflq.comparison.evidence.dumps import dump_of
 from tflq.diagnosis.localization import operator_alone
 from tflq.engine.profiles import by_name
 

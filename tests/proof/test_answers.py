@@ -7,12 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tflq
-from support import suites
+from support import commands, suites
 from tflq.errors import InputError, UnsupportedError
-from tflq.face.cli.main import cli
 from tflq.proof.answers import search_answer
 
 MODELS = suites.ROOT / "golden" / "models"
@@ -61,19 +59,18 @@ def test_a_profile_that_refuses_the_model_is_named() -> None:
         search_answer(INT8, ("litert-ref", "tf-1.15-ref"))
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_input_and_states_when_there_is_none(tmp_path: Path) -> None:
     path = tmp_path / "answer.npz"
     words = ["prove", str(INT8), "--answer", str(path), "--json"]
-    done = CliRunner().invoke(cli, [*words, "--between", "litert-ref", "litert-xnnpack"])
+    done = commands.tflq(*words, "--between", "litert-ref", "litert-xnnpack")
     answer = json.loads(done.stdout)["answer"]
     assert answer["file"] == str(path)
     ran = [tflq.run(INT8, str(path), profile).arrays for profile in ("litert-ref", "litert-xnnpack")]
     assert [int(np.argmax(one[answer["output"]])) for one in ran] == answer["answers"]
-    again = CliRunner().invoke(cli, [*words, "--between", "litert-ref", "litert-xnnpack"])
+    again = commands.tflq(*words, "--between", "litert-ref", "litert-xnnpack")
     assert (again.exit_code, "exists already" in json.loads(again.stdout)["message"]) == (2, True)
-    none = CliRunner().invoke(
-        cli, [*words[:2], "--answer", str(tmp_path / "b.npz"), "--between", "litert-ref", "litert-2.2-ref"]
-    )
+    none = commands.tflq(*words[:2], "--answer", tmp_path / "b.npz", "--between", "litert-ref", "litert-2.2-ref")
     assert "changes an arg-max; this is no proof" in none.stdout
     assert not (tmp_path / "b.npz").exists()
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import tflq
-from tflq.proof.places import BLOCKS
+from tflq.proof.codes import BLOCKS
 
 KERNELS = Path(tflq.__file__).parent / "engine" / "kernels"
 #: What makes a kernel compute elements by their place.

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
-from click.testing import CliRunner, Result
 
 import tflq
-from support import suites
+from support import commands, suites
+from support.commands import validate
 from tflq.engine.profiles import by_name
 from tflq.errors import FileAccessError, InputError, UnknownNameError
-from tflq.face.cli.main import cli
-from tflq.model.ir.schema import data_text
 from tflq.proof import Certificate, check_certificate, prove, read_certificate
 from tflq.proof.certificate import profile_digest
 
@@ -25,10 +23,6 @@ DIGITS = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 NAMES = ("tflite-2.14-ref", "tflm", "litert-ref")
 UNSIGNED = next((suites.ROOT / "golden" / "singleop" / "models").glob("*conv*u8_0.tflite"))
 Document = dict[str, Any]
-
-
-def run(*words: object) -> Result:
-    return CliRunner().invoke(cli, list(map(str, words)))
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +38,7 @@ def problems(document: Document, model: object = DIGITS) -> tuple[str, ...]:
 
 def test_a_certificate_follows_its_schema_and_holds(document: str, tmp_path: Path) -> None:
     made = json.loads(document)
-    schema = json.loads(data_text("certificate.schema.json"))
-    jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(made, schema)
+    validate(made, "certificate")
     assert [profile["name"] for profile in made["profiles"]] == list(NAMES)
     assert made["model"]["sha256"] == prove(DIGITS, NAMES[:2]).model.sha256
     (tmp_path / "c.json").write_text(document, encoding="utf-8")
@@ -59,18 +51,17 @@ def test_a_certificate_follows_its_schema_and_holds(document: str, tmp_path: Pat
 
 def test_the_verb_writes_and_checks(tmp_path: Path) -> None:
     kept, page = tmp_path / "c.json", tmp_path / "c.html"
-    made = run("prove", DIGITS, "--between", *NAMES[:2], "-o", kept, "--html", page)
+    made = commands.tflq("prove", DIGITS, "--between", *NAMES[:2], "-o", kept, "--html", page)
     assert made.exit_code == 0, made.output
     assert "tflm" in page.read_text(encoding="utf-8")
-    assert run("prove", DIGITS, "--between", *NAMES[:2], "-o", kept).exit_code == 2  # it exists
-    held = run("prove", DIGITS, "--check", kept)
+    assert commands.tflq("prove", DIGITS, "--between", *NAMES[:2], "-o", kept).exit_code == 2  # it exists
+    held = commands.tflq("prove", DIGITS, "--check", kept)
     assert (held.exit_code, "holds" in held.stdout) == (0, True), held.output
-    found = run("prove", DIGITS, "--check", kept, "--json")
-    schema = json.loads(data_text("certificate-check.schema.json"))
-    jsonschema.validate(json.loads(found.stdout), schema)
-    other = run("prove", UNSIGNED, "--check", kept)
+    found = commands.tflq("prove", DIGITS, "--check", kept, "--json")
+    validate(json.loads(found.stdout), "certificate-check")
+    other = commands.tflq("prove", UNSIGNED, "--check", kept)
     assert (other.exit_code, "another model" in other.stdout) == (1, True)
-    assert run("prove", DIGITS, "--check", kept, "--between", "litert-ref", "tflm").exit_code == 2
+    assert commands.tflq("prove", DIGITS, "--check", kept, "--between", "litert-ref", "tflm").exit_code == 2
 
 
 def test_profiles_that_refuse_the_model_are_checked_too() -> None:
@@ -148,7 +139,7 @@ def test_nothing_written_by_hand_survives(
     assert any(expected in problem for problem in problems(made)), problems(made)
     kept = tmp_path / "c.json"
     kept.write_text(json.dumps(made), encoding="utf-8")
-    assert run("prove", DIGITS, "--check", kept).exit_code == 1
+    assert commands.tflq("prove", DIGITS, "--check", kept).exit_code == 1
 
 
 def test_a_profile_of_a_file_is_hashed(tmp_path: Path) -> None:
@@ -188,7 +179,7 @@ def test_hostile_files_are_refused(text: str, reason: str, tmp_path: Path) -> No
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=reason):
         read_certificate(path)
-    assert run("prove", DIGITS, "--check", path).exit_code == 2
+    assert commands.tflq("prove", DIGITS, "--check", path).exit_code == 2
 
 
 def truncated(document: str) -> str:
@@ -217,14 +208,14 @@ def test_hostile_changes_of_a_true_one_are_refused(document: str, change: Callab
     path.write_text(change(document), encoding="utf-8")
     with pytest.raises((InputError, UnknownNameError)):
         check_certificate(DIGITS, read_certificate(path))
-    assert run("prove", DIGITS, "--check", path).exit_code == 2
-    assert run("prove", DIGITS, "--check", path.with_name("none.json")).exit_code == 2
+    assert commands.tflq("prove", DIGITS, "--check", path).exit_code == 2
+    assert commands.tflq("prove", DIGITS, "--check", path.with_name("none.json")).exit_code == 2
 
 
 @pytest.mark.slow
 def test_names_of_the_package() -> None:
-    assert tflq.read_certificate is read_certificate
-    assert tflq.check_certificate is check_certificate
+    assert inspect.unwrap(tflq.read_certificate) is read_certificate
+    assert inspect.unwrap(tflq.check_certificate) is check_certificate
     assert tflq.prove(DIGITS, "all").word.value == "differs"
 
 

@@ -15,11 +15,11 @@ from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
 from tflq.model.ir import CARRIER, Buffer, Model, Quantization, Subgraph, TensorSpec, TensorType, view
 from tflq.proof import OperatorProof, Word, prove
+from tflq.proof.certificate import taking
 from tflq.proof.operator import Held
 from tflq.proof.proof import bind_in_model
-from tflq.proof.selection import taking
 from tflq.quantization.params import Params
-from tflq.quantization.portable.forms.editing import Editing
+from tflq.quantization.portable.editing import Editing
 
 PAIR = ("litert-ref", "litert-xnnpack")
 NAMES = (*PAIR, "litert-opt", "tflm-cmsis-nn", "tf-2.5-opt", "tf-1.15-opt")

@@ -7,17 +7,15 @@ import re
 from itertools import combinations
 from pathlib import Path
 
-import jsonschema
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import tflq
-from support import suites
+from support import commands, suites
+from support.commands import validate
 from tflq.engine.profiles import PROFILES, by_name
 from tflq.errors import OptionError, UnknownNameError
-from tflq.face.cli.main import cli
 from tflq.model.ir import view
-from tflq.model.ir.schema import data_text
 from tflq.proof import Proof, Word, prove
 from tflq.proof.proof import pairs
 
@@ -29,7 +27,7 @@ NAMES = ("tflite-2.14-ref", "tflm", "litert-ref", "litert-xnnpack")
 
 
 def run(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["prove", *map(str, words)])
+    return commands.tflq("prove", *words)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +123,7 @@ def test_the_verb_takes_a_list_and_files(tmp_path: Path) -> None:
     assert run(DIGITS, "--between", *NAMES[:2], "--and", NAMES[2]).exit_code == 1
     found = run(DIGITS, "--all", mine, "--json")
     document = json.loads(found.stdout)
-    jsonschema.validate(document, json.loads(data_text("prove.schema.json")))
+    validate(document, "prove")
     assert document["profiles"][0] == str(mine)
     assert found.exit_code == 1
 

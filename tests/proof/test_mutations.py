@@ -19,8 +19,8 @@ from tflq.engine.profiles import by_name
 from tflq.model.flatbuf import read
 from tflq.model.ir import Model, view
 from tflq.proof import OperatorProof, Word, prove
-from tflq.proof.operator import Bound, bind
-from tflq.proof.products import Sums, sums_of
+from tflq.proof.operator import BoundOperator, bind
+from tflq.proof.products import ReachedSums, sums_of
 
 FEW = ("litert-ref", "litert-opt", "litert-xnnpack", "tflite-2.14-ref", "tflm-cmsis-nn-single", "litert-js")
 
@@ -48,7 +48,7 @@ def mutated(model: Model, rng: np.random.Generator) -> tuple[Model, int, str]:
     return replace(model, buffers=tuple(buffers)), index, kind
 
 
-def reachable(sums: Sums, channel: int) -> np.ndarray:
+def reachable(sums: ReachedSums, channel: int) -> np.ndarray:
     """Every sum of one channel that some place reaches, by adding one tap after the other."""
     reached = np.zeros(int(sums.high[channel] - sums.low[channel]) + 1, bool)
     for field in sums.fields(channel):
@@ -67,7 +67,7 @@ def reachable(sums: Sums, channel: int) -> np.ndarray:
 def harmless(model: Model, index: int, names: tuple[str, ...]) -> bool:
     """Return whether all profiles give the same code for every sum that a channel can reach."""
     bound = [bind(model, index, by_name(name)) for name in names]
-    sums = [sums_of(one) for one in bound if isinstance(one, Bound)]
+    sums = [sums_of(one) for one in bound if isinstance(one, BoundOperator)]
     first = sums[0]
     assert first is not None
     for channel in range(len(first.weights)):

@@ -6,23 +6,22 @@ import json
 from itertools import combinations
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import tflq
-from support import suites
+from support import commands, suites
+from support.commands import validate
 from support.graphs import Graph, Op
 from support.graphs import build as build_graph
 from support.single_op import T, build
 from tflq.engine.profiles import by_name
-from tflq.face.cli.main import cli
-from tflq.model.ir.schema import data_text
-from tflq.proof import Verdict, Word, prove, surroundings
-from tflq.proof.operator import Bound, bind, compare
+from tflq.proof import ProfileVerdict, Word, prove
+from tflq.proof import operator as surroundings
+from tflq.proof.codes import trials
+from tflq.proof.operator import BoundOperator, bind, compare
 from tflq.proof.proof import pairs
-from tflq.proof.trials import trials
 
 SINGLE = suites.ROOT / "golden" / "singleop" / "models"
 PROFILES = ("litert-ref", "litert-opt", "litert-xnnpack", "tflite-2.14-ref", "tflite-2.14-opt", "tflm")
@@ -30,7 +29,7 @@ MODELS = sorted(SINGLE.glob("*_0.tflite"))
 MOBILENET = "suites/real/models/coral/mobilenet_v2_1.0_224_quant.tflite"
 
 
-def verdicts(model: Path, *profiles: str) -> list[Verdict]:
+def verdicts(model: Path, *profiles: str) -> list[ProfileVerdict]:
     """The verdicts on the only operator under every pair."""
     chosen = [by_name(name) for name in profiles or PROFILES]
     found = pairs(tflq.load(model), 0, chosen)
@@ -62,11 +61,11 @@ def test_differences_are_shown_and_equality_survives(model: Path) -> None:
             survive(model, 0, verdict, rounds=20)
 
 
-def survive(model: Path, index: int, verdict: Verdict, rounds: int) -> None:
+def survive(model: Path, index: int, verdict: ProfileVerdict, rounds: int) -> None:
     loaded = tflq.load(model)
     first, second = (bind(loaded, index, by_name(p)) for p in (verdict.first, verdict.second))
-    assert isinstance(first, Bound)
-    assert isinstance(second, Bound)
+    assert isinstance(first, BoundOperator)
+    assert isinstance(second, BoundOperator)
     for inputs in trials(first, seed=1, rounds=rounds):
         assert compare(first, second, inputs) is None, (model, verdict)
 
@@ -98,7 +97,7 @@ def test_a_refusal_is_not_decided() -> None:
 
 
 def run(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["prove", *map(str, words)])
+    return commands.tflq("prove", *words)
 
 
 def test_the_verb_writes_what_it_found(tmp_path: Path) -> None:
@@ -109,7 +108,7 @@ def test_the_verb_writes_what_it_found(tmp_path: Path) -> None:
     assert "differs" in result.stdout
     found = run(*words, "--json")
     document = json.loads(found.stdout)
-    jsonschema.validate(document, json.loads(data_text("prove.schema.json")))
+    validate(document, "prove")
     assert document["counts"] == {"equal": 0, "differs": 1, "not decided": 0}
     assert document["operators"][0]["groups"] == [["litert-ref", "tflite-2.14-ref"], ["litert-opt"]]
     with np.load(kept) as arrays:
@@ -174,7 +173,10 @@ def test_what_one_runtime_refuses_is_never_equal() -> None:
 
 def test_fusions_are_found_once_for_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    monkeypatch.setattr(surroundings, "together", lambda graph, profile: found.append(profile.name) or {})
+    own = surroundings.fusions
+    monkeypatch.setattr(
+        surroundings, "fusions", lambda graph, profile: found.append(profile.name) or own(graph, profile)
+    )
     profiles = ["litert-ref", "litert-xnnpack"]
     tflq.prove(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite", profiles)
     assert found == profiles

@@ -7,12 +7,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from support.each import each
 from tflq.proof import reach
 from tflq.proof.reach import Values, can_be_exact, values_for, with_multiples
 
 
-@pytest.mark.parametrize("weights", [(3,), (2, -4), (5, 0, -3), (6, 10, 15), (0, 0)])
-@pytest.mark.parametrize("span", [(-2, 3), (0, 4), (1, 3)])
+@each("weights", [(3,), (2, -4), (5, 0, -3), (6, 10, 15), (0, 0)])
+@each("span", [(-2, 3), (0, 4), (1, 3)])
 def test_every_sum_and_no_other(weights: tuple[int, ...], span: tuple[int, int]) -> None:
     w = np.array(weights, np.int64)
     choices = product(range(span[0], span[1] + 1), repeat=len(w))
@@ -26,8 +27,8 @@ def test_every_sum_and_no_other(weights: tuple[int, ...], span: tuple[int, int])
             assert span[0] <= values.min() <= values.max() <= span[1]
 
 
-@pytest.mark.parametrize("weights", [(3,), (2, -4), (5, 0, -3), (-6, 10), (0, 0)])
-@pytest.mark.parametrize("listed", [(-128, -6, -4, -2, 0, 2, 4, 127), (0, 1, 3, 4, 6, 9), (-5,), (2, 7)])
+@each("weights", [(3,), (2, -4), (5, 0, -3), (-6, 10), (0, 0)])
+@each("listed", [(-128, -6, -4, -2, 0, 2, 4, 127), (0, 1, 3, 4, 6, 9), (-5,), (2, 7)])
 def test_values_with_gaps_reach_no_sum_between(weights: tuple[int, ...], listed: tuple[int, ...]) -> None:
     w, values = np.array(weights, np.int64), Values(np.array(listed, np.int64))
     there = {sum(a * b for a, b in zip(weights, v, strict=True)) for v in product(listed, repeat=len(w))}

@@ -13,14 +13,13 @@ from opfuzz.one_operator import T
 from tflq.errors import OptionError
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import Model, TensorType
-from tflq.proof import Verdict, Word, prove
-from tflq.proof.codes import _with_both_sums
-from tflq.proof.places import join, kinds, rounds_for, show
+from tflq.proof import ProfileVerdict, Word, prove
+from tflq.proof.codes import _with_both_sums, join, kinds, rounds_for, show
 
 Shape = tuple[int, ...]
 
 
-def verdict(model: bytes | Model, first: str = "litert-ref", second: str = "litert-opt") -> Verdict:
+def verdict(model: bytes | Model, first: str = "litert-ref", second: str = "litert-opt") -> ProfileVerdict:
     """The only verdict on a model of one operator."""
     (operator,) = prove(model, [first, second]).operators
     (found,) = operator.verdicts

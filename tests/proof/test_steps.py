@@ -8,19 +8,20 @@ import numpy as np
 import pytest
 
 from tflq.engine.kernels.families.contraction import Output
-from tflq.engine.numerics.block_tail import BlockTail
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
-from tflq.engine.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
-from tflq.engine.numerics.float_rounding import FloatRounding
-from tflq.engine.numerics.stages import (
+from tflq.engine.numerics.stage_roundings import (
+    BlockTail,
     DoubleRounding,
+    ExactHalfUp,
+    FloatRounding,
+    FloatRoundingEven,
     HalfUpTwice,
-    OutputPipeline,
+    ShortHalfUp,
     SingleRounding,
     WideRounding,
-    repeat,
 )
-from tflq.proof.steps import breakpoints, codes_of, compared, never_falls
+from tflq.engine.numerics.stages import OutputPipeline, repeat
+from tflq.proof.products import breakpoints, codes_of, compared, never_falls
 
 STAGES = {
     "double": (DoubleRounding.of, np.int32),
@@ -55,6 +56,9 @@ def test_breakpoints_are_where_codes_rise(name: str) -> None:
     made = output(name)
     assert never_falls(made, LOW, HIGH)
     found = breakpoints(made, LOW, HIGH)
+    assert found is not None
+    for guess in (found, found + 1, found - 40, np.zeros_like(found)):  # a guess changes the time only
+        assert np.array_equal(breakpoints(made, LOW, HIGH, near=np.clip(guess, LOW, HIGH + 1)), found)
     assert found is not None
     for channel in range(len(LOW)):
         sums, codes = everything(made, channel)

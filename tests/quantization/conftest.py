@@ -19,5 +19,5 @@ def _unchecked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     def missing(*_: object, **__: object) -> NoReturn:
         raise RuntimeMissing("litert-ref", "the test needs no check")
 
-    for module in () if "checked" in request.fixturenames else ("check", "streamed"):
+    for module in () if "checked" in request.fixturenames else ("runtimes", "tails"):
         monkeypatch.setattr(f"tflq.quantization.judge.{module}.verify", missing)

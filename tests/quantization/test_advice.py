@@ -9,20 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from numpy.typing import NDArray
 
 import tflq
-from support import suites
-from tflq.face.cli.main import cli
-from tflq.face.report.verbs.quantize.advice import conclusion_text
+from support import commands, suites
+from support.commands import validate
+from tflq.face.report.verbs.quantize_texts import conclusion_text
 from tflq.model.ir import TensorType, view
-from tflq.model.ir.schema import data_text
 from tflq.quantization.advice import Advice, Measured, advise, costly_operators
-from tflq.quantization.calibration import Calibration
-from tflq.quantization.calibration.remarks import remarks_about
-from tflq.quantization.judge.sensitivity import Sensitivity
-from tflq.quantization.recipe.recipe import Recipe
+from tflq.quantization.judge.trials import Sensitivity
+from tflq.quantization.quarters import remarks_about
+from tflq.quantization.recipe import Recipe
+from tflq.quantization.samples import Calibration
 
 GOLDEN = suites.ROOT / "golden" / "models"
 FLOAT = GOLDEN / "digits_mobilenet_float.tflite"
@@ -30,18 +29,16 @@ DECODER = GOLDEN / "tiny_decoder_float.tflite"
 
 
 def digits(count: int) -> NDArray[np.float32]:
-    with np.load(GOLDEN / "digits_test.npz") as file:
-        return (file["images"][:count] / np.float32(16)).astype(np.float32).reshape(-1, 8, 8, 1)
+    return suites.digits().images[:count]
 
 
 def quantize(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["quantize", *map(str, words)], terminal_width=200)
+    return commands.tflq("quantize", *words, terminal_width=200)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """A folder with a recipe of one configuration, samples and labels, and the document of its advice."""
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     home = tmp_path_factory.mktemp("advice")
     (home / "recipe.yaml").write_text("schema: tflq/recipe/1\ncandidates: [{}]\n")
     with np.load(GOLDEN / "digits_test.npz") as file:
@@ -51,7 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
     result = quantize(*command(home), "--advise", "--json", "--html", home / "page.html")
     assert result.exit_code in (0, 1, 5), result.output
     document: dict[str, Any] = json.loads(result.stdout)
-    jsonschema.validate(document, json.loads(data_text("quantize.schema.json")))
+    validate(document, "quantize")
     return home, document
 
 

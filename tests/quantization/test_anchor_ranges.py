@@ -10,9 +10,9 @@ import pytest
 from support.detectors import ANCHORS, CLASSES, detector
 from tflq.model.ir import TensorType, view
 from tflq.quantization.params import Range
-from tflq.quantization.ranges.reading import AnchorRanges
-from tflq.quantization.ranges.search.quantizer import Quantizer
-from tflq.quantization.recipe.ranging import RangeRule
+from tflq.quantization.ranges.objectives import Quantizer
+from tflq.quantization.ranges.watching import AnchorRanges
+from tflq.quantization.recipe import RangeRule
 from tflq.quantization.scheme.float_graph import prepare
 
 QUANTIZER = Quantizer(RangeRule.NUDGE, TensorType.INT8)

@@ -7,18 +7,18 @@ import pytest
 
 from support.float_graphs import FloatGraph
 from support.processors import has_xnnpack_profile
-from tflq.comparison.verification import Verdict
-from tflq.engine.numerics.block_products import to_bfloat16
+from tflq.comparison.results import Verdict
+from tflq.engine.numerics.estimates import in_bfloat16
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import Model, TensorType, view
 from tflq.model.ir.constants import numbers_from
 from tflq.model.surgery.cut import extract
-from tflq.quantization.build.blocks import in_blocks
+from tflq.quantization.build.writer import in_blocks
+from tflq.quantization.frontier import Runner
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.pipeline import quantize
-from tflq.quantization.recipe.recipe import Mode, Recipe
+from tflq.quantization.recipe import Mode, Recipe
 from tflq.quantization.result import Result
-from tflq.quantization.runner import Runner
 
 
 def dense() -> Model:
@@ -61,7 +61,7 @@ def test_scales_are_the_same_in_float16_and_bfloat16() -> None:
     weights = (rng.normal(0, 1, (16, 64)) * 10.0 ** rng.uniform(-8, 2, (16, 1))).astype(np.float32)
     params = in_blocks(weights)
     np.testing.assert_array_equal(params.scale.astype(np.float16).astype(np.float32), params.scale)
-    np.testing.assert_array_equal(to_bfloat16(params.scale), params.scale)
+    np.testing.assert_array_equal(in_bfloat16(params.scale), params.scale)
     step = np.repeat(params.scale, 32).reshape(weights.shape)
     large = np.abs(weights).reshape(-1, 32).max(1).repeat(32).reshape(weights.shape) > 2.0**-13
     assert (np.abs(params.decode(params.encode(weights)) - weights) <= 3.5 * step)[large].all()

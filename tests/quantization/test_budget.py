@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 
 import tflq
+from support import suites
 from tflq.errors import OptionError, UnknownNameError
 from tflq.model.ir import TensorType, view
-from tflq.quantization.build.task import Task
-from tflq.quantization.judge.budget import Attempt, Trial, by_price, front, within_budget
-from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
-from tflq.quantization.recipe.files import read_budget
-from tflq.quantization.recipe.recipe import Budget, Methods, Mode, Recipe, Spared
-from tflq.quantization.recipe.refining import Refining, Rounding
-from tflq.quantization.recipe.stamp import finish
-from tflq.quantization.runner import Sample
+from tflq.quantization.build.build import Task
+from tflq.quantization.frontier import Sample
+from tflq.quantization.judge.trials import Attempt, Sensitivity, Trial, by_price, front, sensitivities, within_budget
+from tflq.quantization.recipe import Methods, Mode, Recipe, RecipeBudget, Refining, Rounding, Spared
+from tflq.quantization.recipe_files import finish, read_budget
 from tflq.quantization.scheme.float_graph import prepare, with_constants
 
 pytestmark = pytest.mark.slow
@@ -29,8 +27,7 @@ FOUR_BITS = Methods(refining=Refining(Rounding.GPTQ))
 
 
 def digits(first: int, last: int) -> list[Sample]:
-    with np.load(GOLDEN / "digits_test.npz") as file:
-        images = (file["images"][first:last] / np.float32(16)).astype(np.float32)
+    images = suites.digits().images[first:last]
     return [{PLAIN.graph.inputs[0]: image[None]} for image in images]
 
 
@@ -39,7 +36,7 @@ def order() -> tuple[Sensitivity, ...]:
     return sensitivities(PLAIN.model, Task(PLAIN, digits(0, 16), Recipe(), Methods()), digits(16, 32))
 
 
-def spared(order: tuple[Sensitivity, ...], budget: Budget) -> Attempt:
+def spared(order: tuple[Sensitivity, ...], budget: RecipeBudget) -> Attempt:
     task = Task(PLAIN, digits(0, 16), Recipe(budget=budget), Methods())
     return within_budget(PLAIN.model, task, digits(16, 32), order)
 
@@ -58,10 +55,10 @@ def test_the_operator_whose_weights_do_not_fit_comes_first() -> None:
 
 
 def test_accuracy_is_reached_with_few_operators(order: tuple[Sensitivity, ...]) -> None:
-    none = spared(order, Budget(least_sqnr=-100.0))
+    none = spared(order, RecipeBudget(least_sqnr=-100.0))
     assert none.spared == ()
     wanted = none.sqnr + 3
-    found = spared(order, Budget(least_sqnr=wanted))
+    found = spared(order, RecipeBudget(least_sqnr=wanted))
     assert found.sqnr >= wanted
     assert 0 < len(found.spared) < len(order)
     assert found.share < 1
@@ -69,7 +66,7 @@ def test_accuracy_is_reached_with_few_operators(order: tuple[Sensitivity, ...]) 
 
 @pytest.mark.parametrize("instead", list(Spared))
 def test_cost_is_used_but_not_exceeded(order: tuple[Sensitivity, ...], instead: Spared) -> None:
-    found = spared(order, Budget(most_share=0.2, spared=instead))
+    found = spared(order, RecipeBudget(most_share=0.2, spared=instead))
     assert 0 < found.share <= 0.2
     types = {t.type for t in view(found.built.integer.model).tensors}
     added = {Spared.INT16X8: TensorType.INT16, Spared.INT8: TensorType.INT8, Spared.FLOAT: TensorType.FLOAT32}
@@ -77,8 +74,8 @@ def test_cost_is_used_but_not_exceeded(order: tuple[Sensitivity, ...], instead: 
 
 
 def test_a_bound_on_bytes_holds(order: tuple[Sensitivity, ...]) -> None:
-    least = spared(order, Budget(most_share=0.0, spared=Spared.FLOAT)).size
-    budget = Budget(most_bytes=least + 4000, spared=Spared.FLOAT)
+    least = spared(order, RecipeBudget(most_share=0.0, spared=Spared.FLOAT)).size
+    budget = RecipeBudget(most_bytes=least + 4000, spared=Spared.FLOAT)
     found = spared(order, budget)
     assert found.size <= least + 4000
     assert len(tflq.save(finish(found.built.integer.model, Recipe(budget=budget)))) <= least + 4000
@@ -90,9 +87,9 @@ def test_a_bound_on_bytes_takes_noise_for_its_price() -> None:
     small, large = min(sizes, key=lambda k: sizes[k]), max(sizes, key=lambda k: sizes[k])
     noises = {large: 0.01, small: 0.008}
     assert sizes[large] > 2 * sizes[small]
-    assert by_price(PLAIN, noises, Budget(least_sqnr=30.0)) == (large, small)
-    assert by_price(PLAIN, noises, Budget(most_bytes=1)) == (small, large)
-    assert by_price(PLAIN, noises, Budget(least_sqnr=30.0), are_weights=True) == (small, large)
+    assert by_price(PLAIN, noises, RecipeBudget(least_sqnr=30.0)) == (large, small)
+    assert by_price(PLAIN, noises, RecipeBudget(most_bytes=1)) == (small, large)
+    assert by_price(PLAIN, noises, RecipeBudget(least_sqnr=30.0), are_weights=True) == (small, large)
 
 
 def test_the_front_has_no_trial_that_another_beats() -> None:
@@ -103,27 +100,27 @@ def test_the_front_has_no_trial_that_another_beats() -> None:
 
 
 def test_a_budget_of_four_bits_needs_no_sensitivities() -> None:
-    recipe = Recipe(mode=Mode.INT8X4, budget=Budget(least_sqnr=-100.0))
+    recipe = Recipe(mode=Mode.INT8X4, budget=RecipeBudget(least_sqnr=-100.0))
     four = within_budget(PLAIN.model, Task(PLAIN, digits(0, 16), recipe, FOUR_BITS), digits(16, 32), ())
-    better = replace(recipe, budget=Budget(least_sqnr=four.sqnr + 2))
+    better = replace(recipe, budget=RecipeBudget(least_sqnr=four.sqnr + 2))
     found = within_budget(PLAIN.model, Task(PLAIN, digits(0, 16), better, FOUR_BITS), digits(16, 32), ())
     assert 0 < len(found.spared) < len(PLAIN.graph.ops)
     assert found.sqnr >= four.sqnr + 2
-    impossible = replace(recipe, budget=Budget(least_sqnr=500.0))
+    impossible = replace(recipe, budget=RecipeBudget(least_sqnr=500.0))
     with pytest.raises(OptionError, match="budget"):
         within_budget(PLAIN.model, Task(PLAIN, digits(0, 16), impossible, FOUR_BITS), digits(16, 32), ())
 
 
 def test_what_cannot_be_kept_is_refused(order: tuple[Sensitivity, ...]) -> None:
     with pytest.raises(OptionError, match="budget"):
-        spared(order, Budget(least_sqnr=500.0))
+        spared(order, RecipeBudget(least_sqnr=500.0))
 
 
 def test_budgets_in_words() -> None:
-    assert read_budget("sqnr>=35, share<=0.1, spared=float") == Budget(35.0, None, None, 0.1, Spared.FLOAT)
-    assert read_budget("bytes<=2000") == Budget(most_bytes=2000)
+    assert read_budget("sqnr>=35, share<=0.1, spared=float") == RecipeBudget(35.0, None, None, 0.1, Spared.FLOAT)
+    assert read_budget("bytes<=2000") == RecipeBudget(most_bytes=2000)
     with pytest.raises(UnknownNameError):
         read_budget("watts<=3")
     with pytest.raises(OptionError):
         read_budget("sqnr>=much")
-    assert replace(read_budget("agreement>=0.5"), least_agreement=None) == Budget()
+    assert replace(read_budget("agreement>=0.5"), least_agreement=None) == RecipeBudget()

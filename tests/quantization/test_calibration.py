@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.each import each
 from support.float_graphs import FloatGraph
 from tflq.errors import CalibrationError, FileAccessError, InputError, OptionError
 from tflq.model.ir import Model, SignatureDef, TensorType, view
-from tflq.quantization.calibration import Calibration, Scaling
+from tflq.quantization.samples import Calibration, Scaling
 
 Array = np.ndarray[Any, Any]
 
@@ -201,7 +202,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("source", "message"), REFUSED)
+@each(("source", "message"), REFUSED)
 def test_bad_data_is_refused_by_sample_and_tensor(source: Any, message: str) -> None:
     with pytest.raises(CalibrationError, match=message):
         list(Calibration(one_input(1, 2, 3), source))

@@ -12,13 +12,10 @@ import pytest
 import tflq
 from support.float_graphs import random_graph, samples
 from tflq.errors import TflqError
-from tflq.face.report.verbs.quantize.methods import left_text
-from tflq.quantization.calibration.quarters import FEW, parted
-from tflq.quantization.judge.selection import Left, Ranked, Score, is_far_behind, join, ranked
-from tflq.quantization.recipe.presets import distinct
-from tflq.quantization.recipe.ranging import Ranging, Search, Watch
-from tflq.quantization.recipe.recipe import Methods, Mode, Recipe
-from tflq.quantization.recipe.refining import Refining, Rounding
+from tflq.face.report.verbs.quantize_texts import left_text
+from tflq.quantization.judge.journal import Left, Ranked, Score, is_far_behind, join, ranked
+from tflq.quantization.quarters import FEW, parted
+from tflq.quantization.recipe import Methods, Mode, Ranging, Recipe, Refining, Rounding, Search, Watch, distinct
 
 
 def candidate(name: float, divergences: Any, decibels: float = 30.0) -> Ranked:

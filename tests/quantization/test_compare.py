@@ -10,37 +10,29 @@ import pytest
 from numpy.typing import NDArray
 
 import tflq
+from support import suites
+from support.running import as_codes, litert, run_each
 from tflq.errors import InputError
-from tflq.face.report.verbs.compare.texts import agreement_texts
+from tflq.face.report.verbs.compare_texts import agreement_texts
 from tflq.model.ir import view
-from tflq.quantization.judge.agreement import Agreement, kl, wilson
 from tflq.quantization.judge.comparison import compare_models
-from tflq.quantization.judge.fidelity import Fidelity
+from tflq.quantization.judge.detections import DecisionAgreement, Fidelity, kl, wilson
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 FLOAT, INT8 = (GOLDEN / f"digits_mobilenet_{kind}.tflite" for kind in ("float", "int8"))
 
 
 def digits() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    with np.load(GOLDEN / "digits_test.npz") as file:
-        x, y = file["images"], file["labels"]
-    return (x[:60] / np.float32(16)).astype(np.float32).reshape(-1, 1, 8, 8, 1), y[:60]
+    found = suites.digits()
+    return found.images[:60].reshape(-1, 1, 8, 8, 1), found.labels[:60]
 
 
 def litert_outputs(path: Path, images: NDArray[np.float32]) -> Iterator[NDArray[np.float64]]:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
-    interpreter = litert.Interpreter(str(path), experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
-    interpreter.allocate_tensors()
+    interpreter = litert(path.read_bytes())
     (given,), (wanted,) = interpreter.get_input_details(), interpreter.get_output_details()
-    for image in images:
-        if given["dtype"] == np.int8:
-            scale, point = given["quantization"]
-            image = np.clip(np.round(image / np.float64(scale)) + point, -128, 127).astype(np.int8)
-        interpreter.set_tensor(given["index"], image)
-        interpreter.invoke()
-        scores = interpreter.get_tensor(wanted["index"])[0].astype(np.float64)
-        scale, point = wanted["quantization"]
-        yield (scores - point) * scale if wanted["dtype"] == np.int8 else scores
+    scale, point = wanted["quantization"] if wanted["dtype"] == np.int8 else (1.0, 0)
+    for scores in run_each(interpreter, [as_codes(image, given) for image in images]):
+        yield (scores[0].astype(np.float64) - point) * scale
 
 
 def test_figures_are_those_of_litert_outputs() -> None:
@@ -98,7 +90,7 @@ def test_wilson_interval(hits: int, trials: int, low: float, high: float) -> Non
 
 
 def test_ties_that_coarse_steps_made_are_counted_and_told() -> None:
-    found = Agreement()
+    found = DecisionAgreement()
     for before, after in (
         ([3.0, 2.0, 1.0], [1.0, 1.0, 0.0]),
         ([2.0, 2.0, 1.0], [1.0, 1.0, 0.0]),
@@ -106,7 +98,11 @@ def test_ties_that_coarse_steps_made_are_counted_and_told() -> None:
     ):
         found.add(np.array(before), np.array(after), None)
     assert (found.tied, len(found.flips)) == (1, 0)
-    assert [text for text in agreement_texts(found) if "ties: in 1 of 3 samples" in text]
+    assert [
+        text
+        for text in agreement_texts(found)
+        if "in 1 of 3 samples two or more classes get the same largest score" in text
+    ]
 
 
 def test_divergence_of_distributions() -> None:

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from numpy.typing import NDArray
 
 import tflq
-from support import suites
+from support import commands, suites
+from support.commands import validate
+from support.running import as_codes, litert, run_each
 from tflq.errors import InputError, InputWarning, TflqError
-from tflq.face.cli.main import cli
-from tflq.model.ir.schema import data_text
 
 GOLDEN = suites.ROOT / "golden" / "models"
 FLOAT, INT8 = (GOLDEN / f"digits_mobilenet_{kind}.tflite" for kind in ("float", "int8"))
@@ -25,9 +25,8 @@ COUNT = 48
 
 
 def digits() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    with np.load(GOLDEN / "digits_test.npz") as file:
-        x, y = file["images"], file["labels"]
-    return (x[:COUNT] / np.float32(16)).astype(np.float32).reshape(-1, 8, 8, 1), y[:COUNT]
+    found = suites.digits()
+    return found.images[:COUNT], found.labels[:COUNT]
 
 
 @pytest.fixture
@@ -39,24 +38,14 @@ def rows(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def run(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["compare", *map(str, words)], terminal_width=200)
+    return commands.tflq("compare", *words, terminal_width=200)
 
 
 def litert_codes(resolver: str, images: NDArray[np.float32]) -> NDArray[np.int8]:
     """Return the output codes of LiteRT's resolver of that name, one row a sample."""
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
-    kind = getattr(litert.OpResolverType, resolver)
-    interpreter = litert.Interpreter(str(INT8), experimental_op_resolver_type=kind, num_threads=1)
-    interpreter.allocate_tensors()
-    (given,), (wanted,) = interpreter.get_input_details(), interpreter.get_output_details()
-    scale, point = given["quantization"]
-    found = []
-    for image in images:
-        codes = np.clip(np.round(image[None] / np.float64(scale)) + point, -128, 127).astype(np.int8)
-        interpreter.set_tensor(given["index"], codes)
-        interpreter.invoke()
-        found.append(interpreter.get_tensor(wanted["index"])[0].copy())
-    return np.array(found)
+    interpreter = litert(INT8.read_bytes(), resolver)
+    (given,) = interpreter.get_input_details()
+    return np.concatenate(run_each(interpreter, [as_codes(image[None], given) for image in images]))
 
 
 def test_each_runtime_has_the_figures_of_its_own_bits() -> None:
@@ -103,19 +92,18 @@ def test_the_command_prints_a_row_for_each(rows: tuple[Path, Path], tmp_path: Pa
 
 
 def test_the_document_has_every_figure(rows: tuple[Path, Path]) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     words = (FLOAT, INT8, "--inputs", rows[0], "--labels", rows[1], "--json")
     document: dict[str, Any] = json.loads(
         run(*words, "--runtimes", "litert-ref,tflm-cmsis-nn-single,tf-1.15-ref").stdout
     )
-    jsonschema.validate(document, json.loads(data_text("compare.schema.json")))
+    validate(document, "compare")
     first, second, refused = document["runtimes"]
     assert first["accuracy"] == document["comparison"]["agreement"]["accuracy"]["other"]
     assert second["operators"]
     assert refused["sqnr"] is None
     assert "RESIZE_BILINEAR" in refused["error"]
     plain = json.loads(run(*words).stdout)
-    jsonschema.validate(plain, json.loads(data_text("compare.schema.json")))
+    validate(plain, "compare")
     assert plain["runtimes"] == []
 
 

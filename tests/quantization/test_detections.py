@@ -9,23 +9,30 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tflq
+from support import commands
 from support.detectors import PIXELS, detector, samples
 from support.graphs import Graph, Op, build
 from support.single_op import T
 from tflq.comparison.inspection.layout import layout_of
 from tflq.errors import FileAccessError, InputError
-from tflq.face.cli.main import cli
 from tflq.model.flatbuf import write
 from tflq.model.ir import view
 from tflq.quantization.anchors import reading_of
-from tflq.quantization.judge.detections import Found, Matches, Objects, found_in, mean_precision, suppress
-from tflq.quantization.judge.outputs import process
-from tflq.quantization.judge.pictures import Likeness, Overlap, similarity
-from tflq.quantization.judge.truths import Frame, read_truths
-from tflq.quantization.runner import Runner
+from tflq.quantization.frontier import Runner
+from tflq.quantization.judge.detections import (
+    FoundBoxes,
+    Likeness,
+    Matches,
+    Objects,
+    Overlap,
+    found_in,
+    mean_precision,
+    similarity,
+    suppress,
+)
+from tflq.quantization.judge.outputs import Frame, process, read_truths
 from tflq.verbs.compare import compare
 
 RNG = np.random.default_rng(5)
@@ -36,9 +43,9 @@ def objects(*rows: tuple[float, float, float, float, int]) -> Objects:
     return Objects(table[:, :4].T, table[:, 4].astype(np.int64))
 
 
-def found(*rows: tuple[float, float, float, float, float, int]) -> Found:
+def found(*rows: tuple[float, float, float, float, float, int]) -> FoundBoxes:
     table = np.array(rows, np.float64).reshape(-1, 6)
-    return Found(table[:, :4].T, table[:, 4], table[:, 5].astype(np.int64))
+    return FoundBoxes(table[:, :4].T, table[:, 4], table[:, 5].astype(np.int64))
 
 
 def test_suppression_keeps_the_best_of_each_class() -> None:
@@ -262,13 +269,13 @@ def test_a_lost_part_is_named_and_costs_all_detections(tmp_path: Path) -> None:
     words = ["compare", str(tmp_path / "float.tflite"), "--inputs", str(tmp_path / "x.npy")]
     for name, wanted in (("lost", "part "), ("kept", "mAP50 1.0000 before")):
         asked = [*words, str(tmp_path / f"{name}.tflite"), "--labels", str(tmp_path / "y.npz")]
-        done = CliRunner().invoke(cli, asked)
+        done = commands.tflq(*asked)
         assert done.exit_code == 0, done.output
         assert wanted in done.output.splitlines()[0]
-        document = json.loads(CliRunner().invoke(cli, [*asked, "--json"]).stdout)
+        document = json.loads(commands.tflq(*asked, "--json").stdout)
         figures = document["comparison"]["figures"]
         assert [metric["name"] for metric in figures["metrics"]] == ["mAP50", "mAP50-95"]
-    done = CliRunner().invoke(cli, [*words, str(tmp_path / "kept.tflite")])
+    done = commands.tflq(*words, tmp_path / "kept.tflite")
     assert "are found again" in done.output
     assert "boxes off by" in done.output.splitlines()[0]
 
@@ -333,7 +340,7 @@ def test_pictures_of_a_folder_are_matched_by_name(tmp_path: Path) -> None:
     (tmp_path / "float.tflite").write_bytes(write(model))
     words = ["compare", *[str(tmp_path / "float.tflite")] * 2, "--inputs", str(folder), "--std", "100", "--json"]
     for labels in (texts, tmp_path / "instances.json"):
-        done = CliRunner().invoke(cli, [*words, "--labels", str(labels)])
+        done = commands.tflq(*words, "--labels", labels)
         assert done.exit_code == 0, done.output
         (precision, _) = json.loads(done.stdout)["comparison"]["figures"]["metrics"]
         assert precision["reference"] > 0.9

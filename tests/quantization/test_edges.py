@@ -11,12 +11,10 @@ import pytest
 from support.float_graphs import FloatGraph
 from support.toys import quantized
 from tflq.errors import InputError
-from tflq.face.report.verbs.compare.texts import column_texts, cut_texts, lead_text, unit_texts
+from tflq.face.report.verbs.compare_texts import column_texts, cut_texts, lead_text, unit_texts
 from tflq.model.ir import Model, TensorSpec, TensorType, view
-from tflq.quantization.judge.comparison import Comparison, compare_models
-from tflq.quantization.judge.edges import align
-from tflq.quantization.judge.fidelity import Fidelity
-from tflq.quantization.judge.spans import Columns, Span
+from tflq.quantization.judge.comparison import Fidelities, Span, SpanColumns, align, compare_models
+from tflq.quantization.judge.detections import Fidelity
 from tflq.typing import Array
 
 RNG = np.random.default_rng(5)
@@ -39,7 +37,7 @@ def shifted(scale: Array, shift: Array) -> Model:
     return g.model(g.op("ADD", [x, g.constant(shift)], {"fused_activation_function": 0}))
 
 
-def compared(reference: Model, other: Model, count: int = 20) -> Comparison:
+def compared(reference: Model, other: Model, count: int = 20) -> Fidelities:
     graph = view(reference)
     shapes = {t: graph.tensors[t].shape for t in graph.inputs}
     return compare_models(
@@ -95,7 +93,7 @@ def test_a_lost_number_of_a_row_is_the_headline() -> None:
 def test_columns_of_an_input_that_one_scale_cannot_hold() -> None:
     spec = TensorSpec("x", TensorType.INT8, (1, 3), quantization=quantized(80.0, 0))
     rows = RNG.uniform(-1, 1, (20, 1, 3)) * [0.01, 10_000, 100]
-    sums, columns = Fidelity("x", "INPUT", -1), Columns()
+    sums, columns = Fidelity("x", "INPUT", -1), SpanColumns()
     for row in rows:
         sums.add(row.astype(np.float32), np.clip(np.rint(row / 80), -128, 127).astype(np.int8), 80.0)
         columns.add(row)
@@ -120,4 +118,4 @@ def test_a_tensor_whose_codes_end_early_saturates() -> None:
     assert span.share == pytest.approx(0.5, abs=0.15)
     base = compared(two_outputs(), two_outputs())
     found = replace(base, outputs=(sums,), figures=replace(base.figures, ratios={}), ranges=(span,))
-    assert "h (operator 0 CONV_2D) saturates: its codes end at 0 and 1" in next(cut_texts(found))
+    assert "operator 0 CONV_2D (h) saturates: its codes end at 0 and 1" in next(cut_texts(found))

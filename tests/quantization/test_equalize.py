@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 import tflq
-from tflq.quantization.build.build import build
-from tflq.quantization.build.task import Task
+from support import suites
+from tflq.quantization.build.build import Task, build
+from tflq.quantization.frontier import Runner
 from tflq.quantization.judge.comparison import compare_models
-from tflq.quantization.ranges.observers.channels import Channels
-from tflq.quantization.recipe.recipe import Methods, Recipe
-from tflq.quantization.refine.equalization import equalized, factors, scaled
-from tflq.quantization.refine.groups import channel_groups
-from tflq.quantization.runner import Runner
+from tflq.quantization.ranges.observers import ChannelEnds
+from tflq.quantization.recipe import Methods, Recipe
+from tflq.quantization.refine.groups import channel_groups, equalized, factors, scaled
 from tflq.quantization.scheme.float_graph import FloatModel, prepare
 from tflq.typing import Array
 
@@ -22,14 +21,13 @@ GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 
 def digits_model(name: str) -> tuple[FloatModel, list[dict[int, Array]]]:
     model = prepare(tflq.load(GOLDEN / f"digits_{name}_float.tflite"))
-    with np.load(GOLDEN / "digits_test.npz") as file:
-        images = (file["images"][:40] / np.float32(16)).astype(np.float32)
+    images = suites.digits().images[:40]
     return model, [{model.graph.inputs[0]: image[None]} for image in images]
 
 
 def magnitudes(model: FloatModel, samples: list[dict[int, Array]]) -> dict[int, Array]:
     tensors = [t for o in model.graph.ops for t in o.outputs if model.is_float(t) and model.graph.tensors[t].shape]
-    seen = {t: Channels() for t in tensors}
+    seen = {t: ChannelEnds() for t in tensors}
     for values in Runner(model.model, tensors).each(samples):
         seen = {t: seen[t].update(values[t]) for t in tensors}
     return {t: np.maximum(-c.low, c.high) for t, c in seen.items()}

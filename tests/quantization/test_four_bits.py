@@ -9,16 +9,26 @@ import numpy as np
 import pytest
 
 import tflq
-from tflq.comparison.verification import Verdict
+from support import suites
+from tflq.comparison.results import Verdict
 from tflq.model.flatbuf import write
 from tflq.model.ir import Model, TensorType, view
 from tflq.model.ir.constants import numbers_from
 from tflq.quantization.draft import four_bits
-from tflq.quantization.judge import eights
-from tflq.quantization.judge.eights import costliest
-from tflq.quantization.recipe.presets import PRESETS, distinct
-from tflq.quantization.recipe.recipe import Budget, Methods, Mode, Recipe, Spared
-from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
+from tflq.quantization.judge import trials
+from tflq.quantization.judge.trials import costliest
+from tflq.quantization.recipe import (
+    PRESETS,
+    BiasCorrection,
+    Methods,
+    Mode,
+    Recipe,
+    RecipeBudget,
+    Refining,
+    Rounding,
+    Spared,
+    distinct,
+)
 from tflq.quantization.refine import sequence
 from tflq.quantization.result import Result
 from tflq.quantization.scheme.float_graph import prepare
@@ -28,8 +38,7 @@ FLOAT = GOLDEN / "digits_mobilenet_float.tflite"
 
 
 def digits(count: int) -> list[list[np.ndarray]]:
-    with np.load(GOLDEN / "digits_test.npz") as file:
-        images = (file["images"][:count] / np.float32(16)).astype(np.float32)
+    images = suites.digits().images[:count]
     return [[image[None]] for image in images]
 
 
@@ -115,7 +124,7 @@ def test_a_bound_on_bytes_gives_the_most_sensitive_operators_eight_bits(quantize
     small = quantized.save(tmp_path / "four.tflite")
     large = tflq.quantize(FLOAT, digits(32), Recipe(candidates=(Methods(),))).save(tmp_path / "eight.tflite")
     assert small < large
-    recipe = Recipe(mode=Mode.INT8X4, budget=Budget(most_bytes=(small + large) // 2))
+    recipe = Recipe(mode=Mode.INT8X4, budget=RecipeBudget(most_bytes=(small + large) // 2))
     assert recipe.spared is Spared.INT8
     assert replace(recipe, mode=Mode.INT8).spared is Spared.INT16X8
     mixed = tflq.quantize(FLOAT, digits(32), recipe)
@@ -166,7 +175,7 @@ def test_the_share_bounds_the_weights_of_eight_bits() -> None:
 
 def test_the_share_rises_only_while_scores_are_far_apart_because_of_four_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     def added(enough: float) -> int:
-        monkeypatch.setattr(eights, "ENOUGH", enough)
+        monkeypatch.setattr(trials, "ENOUGH", enough)
         candidates = (Methods(0.5, refining=Refining(Rounding.GPTQ)),)
         made = tflq.quantize(FLOAT, digits(8), Recipe(mode=Mode.INT8X4, candidates=candidates))
         assert made.report.eights is not None

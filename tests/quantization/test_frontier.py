@@ -9,9 +9,7 @@ import pytest
 import tflq
 from support.float_graphs import random_graph, samples
 from tflq.model.ir import Buffer, view
-from tflq.quantization.frontier import Constant, Frontier, together
-from tflq.quantization.runner import Runner, Sample
-from tflq.quantization.store import Store
+from tflq.quantization.frontier import ConstantTensor, Frontier, Runner, Sample, SampleStore, together
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 MODEL = tflq.load(GOLDEN / "digits_mobilenet_int8.tflite")
@@ -29,7 +27,7 @@ def codes(count: int) -> list[Sample]:
 def test_stops_see_what_the_model_makes(memory: int, size: int) -> None:
     reads = [GRAPH.op(stop).inputs[0] for stop in CONVOLUTIONS]
     expected = list(Runner(MODEL, reads).each(codes(7)))
-    with Store(memory) as store:
+    with SampleStore(memory) as store:
         frontier = Frontier(MODEL, codes(7), CONVOLUTIONS, "litert-ref", size, store)
         for stop, tensor in zip(CONVOLUTIONS, reads, strict=True):
             frontier.advance(stop)
@@ -47,10 +45,10 @@ def test_what_comes_after_a_changed_operator_sees_the_change() -> None:
     changed = replace(MODEL, buffers=tuple(buffers))
     expected = np.concatenate([v[read] for v in Runner(changed, [read]).each(codes(5))])
     assert not np.array_equal(expected, np.concatenate([v[read] for v in Runner(MODEL, [read]).each(codes(5))]))
-    with Store() as store:
+    with SampleStore() as store:
         frontier = Frontier(MODEL, codes(5), [stop, later], "litert-ref", 2, store)
         frontier.advance(stop)
-        frontier.change(stop, {1: Constant(turned, spec.quantization)})
+        frontier.change(stop, {1: ConstantTensor(turned, spec.quantization)})
         frontier.advance(later)
         np.testing.assert_array_equal(np.concatenate(list(frontier.values(read))), expected)
 
@@ -64,7 +62,7 @@ def test_random_graphs_are_walked_whatever_they_hold(seed: int) -> None:
         t for o in graph.ops for t in o.inputs if t in {*graph.inputs, *(t for p in graph.ops for t in p.outputs)}
     }
     expected = list(Runner(model, tensors).each(given))
-    with Store() as store:
+    with SampleStore() as store:
         frontier = Frontier(model, given, stops, "litert-ref", together(model, given, stops, "litert-ref"), store)
         for stop in stops:
             frontier.advance(stop)

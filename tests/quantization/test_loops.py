@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tflq
 from support.float_graphs import FloatGraph
-from tflq.engine.api.steps import Stepper
-from tflq.engine.runtimes import Step
+from support.running import as_codes, litert, run_each
+from tflq.engine.api.signature import Stepper
+from tflq.engine.runtimes import Invocation
 from tflq.errors import ModelError, OptionError
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import Model, Operator, OperatorCode, Record, TensorType, view
-from tflq.model.ir.schema import enum
+from tflq.model.ir.model import enum
 from tflq.quantization.draft import options
 from tflq.quantization.judge.comparison import compare_models
-from tflq.quantization.recipe.files import read_budget
-from tflq.quantization.recipe.recipe import Methods, Mode, Norms, Recipe
-from tflq.quantization.recipe.refining import BiasCorrection, Refining
+from tflq.quantization.recipe import BiasCorrection, Methods, Mode, Norms, Recipe, Refining
+from tflq.quantization.recipe_files import read_budget
 
 DENSE, PLAIN = {"fused_activation_function": 0, "keep_num_dims": False}, {"fused_activation_function": 0}
 STEPS, SIZE, UNITS = 6, 4, 5
@@ -101,22 +100,9 @@ def rows(count: int, seed: int = 1) -> list[list[np.ndarray]]:
     return [[row] for row in values]
 
 
-def in_litert(path: Path, samples: list[list[np.ndarray]], resolver: str) -> list[np.ndarray]:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
-    kinds = {} if resolver == "BUILTIN" else {"experimental_op_resolver_type": litert.OpResolverType[resolver]}
-    interpreter = litert.Interpreter(str(path), num_threads=1, **kinds)
-    interpreter.allocate_tensors()
-    found = []
-    for (row,) in samples:
-        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], row)
-        interpreter.invoke()
-        found.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).copy())
-    return found
-
-
 @pytest.mark.parametrize("mode", ["int8", "int16x8"])
 @pytest.mark.parametrize("swaps", [False, True])
-def test_integer_loops_have_litert_s_bits(mode: str, swaps: bool, tmp_path: Path) -> None:
+def test_integer_loops_have_litert_s_bits(mode: str, swaps: bool) -> None:
     model = recurrent(swaps=swaps)
     result = tflq.quantize(model, rows(16), replace(REFINED, mode=mode))
     graph, width = view(result.model), TensorType[mode.partition("x")[0].upper()]
@@ -130,18 +116,11 @@ def test_integer_loops_have_litert_s_bits(mode: str, swaps: bool, tmp_path: Path
     ]
     assert not result.report.kept_float
     assert result.report.comparison.leading > 25
-    tflq.save(result.model, path := tmp_path / "made.tflite")
-    spec = graph.tensors[graph.inputs[0]]
-    assert spec.quantization is not None
-    scale, zero = spec.quantization.scale[0], int(spec.quantization.zero_point[0])
-    limits = np.iinfo(spec.type.label)
-    codes = [
-        [np.clip(np.rint(row / scale) + zero, limits.min, limits.max).astype(limits.dtype)] for (row,) in rows(6, 5)
-    ]
     for resolver, profile in (("BUILTIN_REF", "litert-ref"), ("BUILTIN", "litert-xnnpack")):
-        stepper = Stepper(result.model, profile)
-        ours = [stepper.run(Step(None, {"0": row})).outputs["0"] for (row,) in codes]
-        np.testing.assert_array_equal(ours, in_litert(path, codes, resolver))
+        live, stepper = litert(write(result.model), resolver), Stepper(result.model, profile)
+        codes = [as_codes(row, live.get_input_details()[0]) for (row,) in rows(6, 5)]
+        ours = [stepper.run(Invocation(None, {"0": row})).outputs["0"] for row in codes]
+        np.testing.assert_array_equal(ours, run_each(live, codes))
 
 
 def test_figures_are_those_against_the_float_loop() -> None:

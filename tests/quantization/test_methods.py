@@ -11,9 +11,17 @@ import pytest
 import tflq
 from support.float_graphs import FloatGraph
 from tflq.model.ir import Model
-from tflq.quantization.recipe.files import recipe_from
-from tflq.quantization.recipe.ranging import Objective, Order, RangeRule, Solving, Target, Watch
-from tflq.quantization.recipe.refining import BiasCorrection, Rounding
+from tflq.quantization.recipe import (
+    BiasCorrection,
+    Objective,
+    RangeRule,
+    RangeTarget,
+    Rounding,
+    Solving,
+    Watch,
+    WatchOrder,
+)
+from tflq.quantization.recipe_files import recipe_from
 
 #: More samples than are judged without holding a quarter back.
 COUNT = 12
@@ -48,11 +56,11 @@ METHODS: list[dict[str, Any]] = [
     *({"ranging": {"watch": word}} for word in words(Watch)),
     *({"ranging": {"watch": word, "two_passes": True}} for word in words(Watch)),
     *({"ranging": {"rule": word}} for word in words(RangeRule)),
-    *({"ranging": {"order": word}} for word in words(Order)),
+    *({"ranging": {"order": word}} for word in words(WatchOrder)),
     *(
         {"ranging": {place: {name: word}}}
         for place in ("activations", "weights")
-        for name, kind in {"objective": Objective, "solver": Solving, "target": Target}.items()
+        for name, kind in {"objective": Objective, "solver": Solving, "target": RangeTarget}.items()
         for word in words(kind)
     ),
     *({"refining": {"rounding": word}} for word in words(Rounding)),

@@ -7,23 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tflq
+from support import commands
+from support.commands import validate
 from support.graphs import Graph, Op, build
 from support.single_op import T
-from tflq.comparison.verification import Verdict
+from tflq.comparison.results import Verdict
 from tflq.errors import OptionError, UnknownNameError
-from tflq.face.cli.main import cli
 from tflq.model.ir import Model, TensorType, view
-from tflq.model.ir.schema import data_text
-from tflq.quantization.judge.norms import normalizations
-from tflq.quantization.recipe.files import read_budget
-from tflq.quantization.recipe.presets import PRESETS
-from tflq.quantization.recipe.recipe import Norms, Recipe
+from tflq.quantization.judge.trials import normalizations
+from tflq.quantization.recipe import PRESETS, Norms, Recipe
+from tflq.quantization.recipe_files import read_budget
 from tflq.quantization.result import Result
 from tflq.quantization.scheme.float_graph import prepare
 
@@ -127,9 +124,9 @@ def test_words_and_documents(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(json.dumps({"candidates": [{"equalize": 0.5}]}))
     words = ["m.tflite", "--calibration", "x.npy", "--recipe", "r.json", "-o", "o.tflite"]
     paths = [str(tmp_path / word) if "." in word else word for word in words]
-    done = CliRunner().invoke(cli, ["quantize", *paths, "--norms", "int16", "--json"])
+    done = commands.tflq("quantize", *paths, "--norms", "int16", "--json")
     document = json.loads(done.stdout)
-    jsonschema.validate(document, json.loads(data_text("quantize.schema.json")))
+    validate(document, "quantize")
     assert document["norms"]["form"] == "int16"
     assert document["recipe"]["norms"] == "int16"
     assert {view(network("MUL")).op(index).builtin for index in document["norms"]["operators"]} >= {"RSQRT", "MEAN"}

@@ -17,9 +17,9 @@ from tflq.engine.profiles import by_name
 from tflq.errors import CalibrationError
 from tflq.model.ir import Model, TensorType, view
 from tflq.quantization.params import extent
-from tflq.quantization.ranges.observation import Observations, observe, outlying
-from tflq.quantization.ranges.observers import Channels, FirstSamples, Histogram, MinMax, Reservoir
-from tflq.quantization.ranges.walk import Walker
+from tflq.quantization.ranges.choice import Walker
+from tflq.quantization.ranges.observers import ChannelEnds, FirstSamples, Histogram, MinMax, Reservoir
+from tflq.quantization.ranges.watching import Observations, observe, outlying
 
 Array = np.ndarray[Any, Any]
 
@@ -107,7 +107,7 @@ def test_outlying_samples_are_found_by_their_peaks() -> None:
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_samples() -> None:
     model = digits()
-    begun = Observations.begin(floats(model), MinMax(), Histogram(64), Reservoir(50), Channels(), FirstSamples(1000))
+    begun = Observations.begin(floats(model), MinMax(), Histogram(64), Reservoir(50), ChannelEnds(), FirstSamples(1000))
     observe(model, samples(model, 64), begun)  # compiles, fills caches
     peaks = []
     for count in (64, 640):

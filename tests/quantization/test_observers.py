@@ -14,8 +14,9 @@ from support.losses import near, square_error
 from tflq.errors import InputError
 from tflq.model.ir import TensorType
 from tflq.quantization.params import Range
+from tflq.quantization.ranges.objectives import Points, Quantizer, loss
 from tflq.quantization.ranges.observers import (
-    Channels,
+    ChannelEnds,
     FirstSamples,
     Histogram,
     MinMax,
@@ -23,12 +24,8 @@ from tflq.quantization.ranges.observers import (
     Percentile,
     Reservoir,
 )
-from tflq.quantization.ranges.search.grid import Grid
-from tflq.quantization.ranges.search.objectives import loss
-from tflq.quantization.ranges.search.points import Points
-from tflq.quantization.ranges.search.quantizer import Quantizer
-from tflq.quantization.ranges.search.ranges import search_range
-from tflq.quantization.recipe.ranging import Objective, RangeRule
+from tflq.quantization.ranges.search import GridSearch, search_range
+from tflq.quantization.recipe import Objective, RangeRule
 
 Array = np.ndarray[Any, Any]
 ALL = [
@@ -39,7 +36,7 @@ ALL = [
     Histogram(),
     Histogram(relative=True),
     Reservoir(500),
-    Channels(),
+    ChannelEnds(),
     FirstSamples(),
 ]
 
@@ -73,7 +70,7 @@ def test_a_moving_average_weighs_samples_by_age(decay: float) -> None:
 
 def test_channels_have_numpys_extremes() -> None:
     x = samples()
-    held = after(Channels(), np.array_split(x, 7))
+    held = after(ChannelEnds(), np.array_split(x, 7))
     rows = x.reshape(-1, 4).astype(np.float64)
     assert np.array_equal(held.range.low, rows.min(axis=0))
     assert np.array_equal(held.range.high, rows.max(axis=0))
@@ -175,7 +172,7 @@ def test_a_first_batch_keeps_later_outliers_from_deciding() -> None:
     usual, quantizer = np.delete(x, [70, 130], axis=0), Quantizer(RangeRule.NUDGE, TensorType.INT8)
     seen = {margin: after(Histogram(margin=margin), np.split(x, 20)) for margin in (None, 0.25)}
     lost = {
-        margin: square_error(usual, search_range(Points.of_histogram(h), quantizer, Objective.L2, Grid()))
+        margin: square_error(usual, search_range(Points.of_histogram(h), quantizer, Objective.L2, GridSearch()))
         for margin, h in seen.items()
     }
     assert lost[0.25] < 1e-3 * square_error(usual, after(MinMax(), [x]).range)
@@ -193,7 +190,7 @@ def test_relative_counts_add_up_to_noise_to_signal_ratios() -> None:
 
     held = after(Histogram(1 << 16, relative=True), np.split(x, 8))
     points, quantizer = Points.of_histogram(held), Quantizer(RangeRule.NUDGE, TensorType.INT8)
-    found = search_range(points, quantizer, Objective.L2, Grid())
+    found = search_range(points, quantizer, Objective.L2, GridSearch())
     cost = loss(points, quantizer, Objective.L2)(found)[0]
     assert cost == pytest.approx(noise_to_signal(found), rel=0.02)  # in units of the mean weight, which is nearly 1
     assert noise_to_signal(found) < 0.05 * noise_to_signal(after(MinMax(), [x]).range)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tflq.engine.kernels.code_limits import code_limits
+from tflq.engine.kernels.checks import code_limits
 from tflq.model.ir import TensorType
 from tflq.quantization.params import Params, Range, asymmetric, extent, hull, symmetric
 

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tflq
+from support import commands
 from support.graphs import Graph, Op, build
 from support.single_op import T
-from tflq.face.cli.main import cli
-from tflq.face.report.verbs.compare.texts import lead_text
+from tflq.face.report.verbs.compare_texts import lead_text
 from tflq.model.ir import view
-from tflq.quantization.judge.comparison import Comparison, compare_models
-from tflq.quantization.judge.parts import Part, parts_of
+from tflq.quantization.judge.comparison import Fidelities, compare_models
+from tflq.quantization.judge.detections import OutputPart, parts_of
 
 RNG = np.random.default_rng(0)
 SCORES, BOXES = (1, 6), (1, 10)
@@ -39,7 +38,7 @@ def joined_int8() -> tflq.Model:
 
 
 @pytest.fixture(scope="module")
-def found() -> Comparison:
+def found() -> Fidelities:
     samples = ({0: scores, 1: boxes} for scores, boxes in SAMPLES)
     return compare_models(joined(), joined_int8(), samples)
 
@@ -49,7 +48,7 @@ def ratio(reference: np.ndarray, other: np.ndarray) -> float:
     return float(10 * np.log10(signal / ((reference - other) ** 2).sum()))
 
 
-def test_each_part_has_its_own_figures(found: Comparison) -> None:
+def test_each_part_has_its_own_figures(found: Fidelities) -> None:
     step = np.float32(300 / 255)
     scores, boxes = (np.concatenate([one[k] for one in SAMPLES]).astype(np.float64) for k in (0, 1))
     fine = np.clip(np.rint(scores * 255), 0, 255) / 255
@@ -62,13 +61,13 @@ def test_each_part_has_its_own_figures(found: Comparison) -> None:
     assert len(found.parts[0].values) == 2
 
 
-def test_the_headline_is_the_lost_part(found: Comparison) -> None:
+def test_the_headline_is_the_lost_part(found: Fidelities) -> None:
     assert found.weakest is found.parts[0]
     assert lead_text(found).startswith("part ")
     assert "2 distinct values" in lead_text(found)
 
 
-def labels(ops: list[Op], tensors: list[T], output: int) -> list[Part]:
+def labels(ops: list[Op], tensors: list[T], output: int) -> list[OutputPart]:
     return parts_of(view(tflq.load(build(Graph(tensors, (0, 1), (output,), ops)))), 0, output)
 
 
@@ -100,12 +99,12 @@ def test_a_model_calibrated_on_other_numbers_is_named(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(build(Graph(tensors, (0,), (2,), ops)))
     np.save(tmp_path / "x.npy", np.float32(rng.random((20, 8))))
     words = [*(str(tmp_path / name) for name in names), "--inputs", str(tmp_path / "x.npy")]
-    done = CliRunner().invoke(cli, ["compare", *words])
+    done = commands.tflq("compare", *words)
     assert done.exit_code == 0
     assert "ranges of 2 of 2 tensors are 16 or more times as wide" in done.output
     assert re.search(
         r"input g0t0: its codes stand for 0 to 255, and the samples hold 0\.0\d* to 0\.9\d*: ", done.output
     )
     np.save(tmp_path / "x.npy", np.float32(rng.random((20, 8)) * 255))
-    assert "calibrated on" not in CliRunner().invoke(cli, ["compare", *words]).output
+    assert "calibrated on" not in commands.tflq("compare", *words).output
     assert "Next: tflq diff" not in done.output

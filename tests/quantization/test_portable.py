@@ -10,12 +10,12 @@ import pytest
 
 import tflq
 from support import suites
+from support.each import each
 from tflq.errors import OptionError, UnknownNameError
 from tflq.model.ir import view
 from tflq.proof import Word
 from tflq.quantization.portable.grid import multipliers, product_scale, weight_scales
-from tflq.quantization.recipe.presets import PRESETS
-from tflq.quantization.recipe.recipe import Recipe
+from tflq.quantization.recipe import PRESETS, Recipe
 from tflq.quantization.result import Result
 
 GOLDEN = suites.ROOT / "golden" / "models"
@@ -23,7 +23,7 @@ FLOAT = GOLDEN / "digits_mobilenet_float.tflite"
 RUNTIMES = ("litert-ref", "litert-xnnpack", "tflm-cmsis-nn-single")
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_scales_of_weights_are_just_below_a_power_of_two(seed: int) -> None:
     random = np.random.default_rng(seed)
     data, output = (np.float32(s) for s in np.exp2(random.uniform(-8, 2, 2)))

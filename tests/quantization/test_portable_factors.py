@@ -11,8 +11,8 @@ from support.float_graphs import FloatGraph, samples
 from tflq.model.ir import Model, view
 from tflq.proof import Word
 from tflq.quantization.pipeline import quantize
-from tflq.quantization.portable.forms.products import shift_of
-from tflq.quantization.recipe.files import read_recipe
+from tflq.quantization.portable.tables import shift_of
+from tflq.quantization.recipe_files import read_recipe
 from tflq.quantization.result import Result
 
 RUNTIMES = ("litert-ref", "litert-xnnpack", "tflm-cmsis-nn-single")

@@ -8,30 +8,25 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.each import each
 from support.float_graphs import FloatGraph, random_graph, samples
+from support.running import litert, run_once
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import Profile, by_name
 from tflq.errors import UnsupportedError
 from tflq.model.flatbuf import write
 from tflq.model.ir import Model, view, with_graph
-from tflq.model.surgery.edit import with_tensor
-from tflq.quantization.portable.forms.floats import portable_form
-from tflq.quantization.portable.forms.obstacles import obstacles
+from tflq.model.surgery.tap import with_tensor
+from tflq.quantization.portable.floats import obstacles, portable_form
 
-runtime = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
 
 Array = np.ndarray[Any, Any]
 
 
 def outputs(model: Model, *inputs: Array) -> list[Array]:
     """Return what LiteRT's reference kernels compute."""
-    resolver = runtime.OpResolverType.BUILTIN_REF
-    interpreter = runtime.Interpreter(model_content=write(model), experimental_op_resolver_type=resolver)
-    interpreter.allocate_tensors()
-    for detail, value in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
-    return [np.array(interpreter.get_tensor(d["index"])) for d in interpreter.get_output_details()]
+    return run_once(litert(write(model)), inputs)
 
 
 def names(model: Model) -> list[str]:
@@ -355,7 +350,7 @@ def test_a_runtime_without_tables_is_named() -> None:
     assert "RELU" in obstacle.instead
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_random_models_keep_their_function(seed: int) -> None:
     model = random_graph(seed)
     changed = portable_form(model)

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.each import each
 from support.float_graphs import FloatGraph, min_max, samples
 from support.graphs import Graph, Op, build
+from support.running import litert, run_once
 from support.single_op import T
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import Profile, by_name
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import Model, view
-from tflq.quantization.integer_model import IntegerModel
-from tflq.quantization.portable.forms.lookups import lookup_for
-from tflq.quantization.portable.forms.products import shift_of, without_powers
-from tflq.quantization.portable.forms.tables import in_float, with_tables
-from tflq.quantization.recipe.recipe import Recipe
+from tflq.quantization.draft import IntegerModel
+from tflq.quantization.portable.tables import in_float, lookup_for, shift_of, with_tables, without_powers
+from tflq.quantization.recipe import Recipe
 from tflq.quantization.scheme.float_graph import prepare
 
 Array = np.ndarray[Any, Any]
@@ -73,28 +73,20 @@ OPERATORS = [
 
 @pytest.mark.parametrize(("op", "options"), OPERATORS)
 def test_a_table_holds_the_nearest_codes(op: str, options: tuple[str, Mapping[str, Any]] | None) -> None:
-    runtime = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+    pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
     changed, rewrites = with_tables(integer(pointwise(op, "int8", (), options)), MODERN)
     assert names(changed.model) == ["CAST", "ADD", "GATHER"]
     assert changed.operators == (-1, -1, 0)
     assert [(r.index, r.op, r.bytes) for r in rewrites] == [(0, op, 256)]
     reals = ((CODES.astype(np.float64) - 3) * np.float64(np.float32(0.05))).astype(np.float32).reshape(SHAPE)
-    floats = runtime.Interpreter(model_content=pointwise(op, "float32", (), options))
+    (floats,) = run_once(litert(pointwise(op, "float32", (), options), "AUTO"), [reals])
     scale, zero_point = FIXED.get(op, (0.04, -9))
-    want = np.clip(live(floats, reals).astype(np.float64) / scale + zero_point, -128, 127)
+    want = np.clip(floats.astype(np.float64) / scale + zero_point, -128, 127)
     got = result(changed.model, MODERN[0], CODES.reshape(SHAPE))
     assert np.abs(got - want).max() <= 0.5 + 1e-3  # nearest, up to the rounding of float kernels
     for kind in ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO"):
-        resolver = runtime.OpResolverType[kind]
-        interpreter = runtime.Interpreter(model_content=write(changed.model), experimental_op_resolver_type=resolver)
-        np.testing.assert_array_equal(live(interpreter, CODES.reshape(SHAPE)), got)
-
-
-def live(interpreter: Any, value: Array) -> Array:
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], value)
-    interpreter.invoke()
-    return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+        (live,) = run_once(litert(write(changed.model), kind), [CODES.reshape(SHAPE)])
+        np.testing.assert_array_equal(live, got)
 
 
 def test_operators_that_move_codes_stay() -> None:
@@ -231,8 +223,8 @@ def test_a_product_whose_gate_is_odd_needs_no_table_for_the_image() -> None:
     assert names(changed.model) == ["CAST", "ADD", "GATHER", "MUL"]
 
 
-@pytest.mark.parametrize("zero_point", [-128, -5, 0, 77, 127])
-@pytest.mark.parametrize("powers", [range(1, 9), range(3, 8), range(6, 7)])
+@each("zero_point", [-128, -5, 0, 77, 127])
+@each("powers", [range(1, 9), range(3, 8), range(6, 7)])
 def test_codes_move_by_one_and_lose_their_powers(zero_point: int, powers: range) -> None:
     moved = without_powers(CODES, zero_point, powers)
     values = moved.astype(np.int64) - zero_point

@@ -11,11 +11,10 @@ import tflq
 from support import suites
 from support.float_graphs import min_max
 from support.processors import XNNPACK
-from tflq.comparison.verification import Verdict
+from tflq.comparison.results import Verdict
 from tflq.model.ir import view
 from tflq.quantization.judge.comparison import compare_models
-from tflq.quantization.recipe.presets import PRESETS
-from tflq.quantization.recipe.recipe import TYPES, Mode, Recipe
+from tflq.quantization.recipe import PRESETS, TYPES, Mode, Recipe
 
 pytestmark = pytest.mark.slow
 
@@ -26,8 +25,7 @@ FLOAT = GOLDEN / "digits_autoencoder_float.tflite"
 def rows(count: int) -> list[np.ndarray]:
     graph = view(tflq.load(FLOAT))
     shape = graph.tensors[graph.inputs[0]].shape
-    with np.load(GOLDEN / "digits_test.npz") as file:
-        return list((file["images"][:count] / np.float32(16)).astype(np.float32).reshape(count, *shape))
+    return list(suites.digits().images[:count].reshape(count, *shape))
 
 
 @pytest.mark.usefixtures("checked")

@@ -14,10 +14,10 @@ import pytest
 import tflq
 from support import suites
 from tflq.errors import OptionError
+from tflq.interrupts import Progress
 from tflq.model.flatbuf import write
 from tflq.model.ir import view
-from tflq.progress import Progress
-from tflq.quantization.processes import available, check_jobs, each
+from tflq.quantization.frontier import available, check_jobs, each
 
 HERE = os.getpid()
 
@@ -96,8 +96,7 @@ def test_the_result_is_the_same_for_any_number_of_processes(
     preset: str, count: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     golden = suites.ROOT / "golden" / "models"
-    with np.load(golden / "digits_test.npz") as file:
-        images = (file["images"][:count] / np.float32(16)).astype(np.float32)
+    images = suites.digits().images[:count]
     path = golden / "digits_autoencoder_float.tflite"
     graph = view(tflq.load(path))
     rows = list(images.reshape(count, *graph.tensors[graph.inputs[0]].shape))

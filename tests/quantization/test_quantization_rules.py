@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from support.each import each
 from tflq.engine.kernels.facts import OPERATORS
 from tflq.engine.kernels.facts.fact import Needs
 from tflq.engine.kernels.facts.rules import CONVERSIONS, FIXED, KEPT_FLOAT, READS_SHAPES, RULES, TABLES
@@ -24,13 +23,13 @@ def in_float(op: str) -> bool:
     return takes(op, {TensorType.FLOAT32})
 
 
-@pytest.mark.parametrize("op", sorted(KERNELS))
+@each("op", sorted(KERNELS))
 def test_every_operator_with_an_integer_kernel_has_a_rule_or_a_reason(op: str) -> None:
     named = op in RULES or op in KEPT_FLOAT or op in READS_SHAPES | CONVERSIONS
     assert named or not (takes(op, INTEGERS) and in_float(op))
 
 
-@pytest.mark.parametrize("op", sorted(RULES))
+@each("op", sorted(RULES))
 def test_every_rule_is_of_an_operator_with_an_integer_kernel(op: str) -> None:
     assert takes(op, INTEGERS) or op in ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")  # these take any type
     assert op not in KEPT_FLOAT

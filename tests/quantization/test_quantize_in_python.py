@@ -15,16 +15,15 @@ from support import suites
 from support.float_graphs import FloatGraph
 from tflq.errors import CalibrationError, FormatError, ModelError, UnknownNameError
 from tflq.model.ir import Model, SignatureDef, view
-from tflq.quantization.progress import STEPS
-from tflq.quantization.recipe.recipe import Methods
+from tflq.quantization.frontier import STEPS
+from tflq.quantization.recipe import Methods
 
 GOLDEN = suites.ROOT / "golden" / "models" / "digits_autoencoder_float.tflite"
 RECIPE = tflq.Recipe()
 
 
 def rows(count: int = 9) -> np.ndarray:
-    with np.load(GOLDEN.parent / "digits_test.npz") as file:
-        scaled = (file["images"][:count] / np.float32(16)).astype(np.float32)
+    scaled = suites.digits().images[:count]
     graph = view(tflq.load(GOLDEN))
     return scaled.reshape(count, *graph.tensors[graph.inputs[0]].shape)
 
@@ -191,6 +190,6 @@ def test_labels_must_be_as_many_as_samples() -> None:
 def test_a_notebook_unfolds_ranking_and_losses() -> None:
     result = tflq.quantize(GOLDEN, list(rows()), "fast")
     shown = result._repr_html_()
-    assert f"of {len(result.report.ranking)} configurations" in shown
+    assert f"of {len(result.report.ranking)} by " in shown
     assert "Where most is lost" in shown
     assert len(repr(result).splitlines()) == 3

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from support import suites
+from support.commands import document, tflq, validate
 from support.float_graphs import FloatGraph
 from tflq.engine.api.files import load, save
-from tflq.face.cli.main import cli
+from tflq.face.report.verbs.quantize_texts import plain_text
 from tflq.model.ir import view
-from tflq.model.ir.schema import data_text
-from tflq.quantization.recipe.presets import PRESETS
+from tflq.quantization.recipe import PRESETS, Methods
 
 pytestmark = pytest.mark.slow
 
@@ -29,20 +30,8 @@ FLOAT, INT8 = (GOLDEN / f"digits_mobilenet_{kind}.tflite" for kind in ("float", 
 SHAPE = (8, 8, 1)
 
 
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, list(map(str, words)))
-
-
-def document(kind: str, result: Result) -> dict[str, Any]:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-    found: dict[str, Any] = json.loads(result.stdout)
-    jsonschema.validate(found, json.loads(data_text(f"{kind}.schema.json")))
-    return found
-
-
 def images(count: int) -> np.ndarray:
-    with np.load(GOLDEN / "digits_test.npz") as file:
-        return (file["images"][:count] / np.float32(16)).astype(np.float32).reshape(-1, *SHAPE)
+    return suites.digits().images[:count].reshape(-1, *SHAPE)
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +48,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_document_says_what_was_made(folder: Path) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     found = json.loads((folder / "report.json").read_text())
     for kind, part in (("quantize", found), ("recipe", found["recipe"])):
-        jsonschema.validate(part, json.loads(data_text(f"{kind}.schema.json")))
+        validate(part, kind)
     assert found["output"]["size"] == (folder / "int8.tflite").stat().st_size
     assert found["comparison"]["samples"] == 24
     assert len(found["ranking"]) == len(found["recipe"]["candidates"])
@@ -105,7 +93,7 @@ def test_the_first_screen(folder: Path) -> None:
     figures = r"(SQNR of the outputs [\d.]+ dB|same top-1 as in float in [\d.]+% of \d+ samples .*)"
     assert re.fullmatch(rf"{out}: {figures}, .*(fitted to|cross-validated)", first[0])
     assert first[1].startswith(f"int8, int8 in, int8 out, {FLOAT.stat().st_size:,} to ")
-    assert f"The best of {len(PRESETS['fast'].candidates)} configurations" in result.stdout
+    assert f"Best of {len(PRESETS['fast'].candidates)} by " in result.stdout
     assert first[-1] == f"Next: tflq compare {FLOAT} {out} --inputs OTHER_SAMPLES"
 
 
@@ -113,7 +101,7 @@ def test_options_replace_what_the_recipe_says(folder: Path) -> None:
     out = folder / "mixed.tflite"
     words = ["--mode", "int16x8", "--input-type", "float32", "--keep-float", "SOFTMAX", "--json"]
     result = tflq("quantize", FLOAT, "--calibration", folder / "rows.npz", "--recipe", "fast", "-o", out, *words)
-    found = document("quantize", result)
+    found = document(result, "quantize")
     assert found["recipe"]["mode"] == "int16x8"
     assert [(o["op"], o["text"]) for o in found["kept_float"]] == [("SOFTMAX", "asked for")]
     model = load(out)
@@ -127,7 +115,7 @@ def test_a_budget_spares_the_most_sensitive(folder: Path) -> None:
     out = folder / "budget.tflite"
     words = ["--budget", "sqnr>=60, spared=float", "--json"]
     result = tflq("quantize", FLOAT, "--calibration", folder / "rows.npz", "--recipe", "fast", "-o", out, *words)
-    found = document("quantize", result)
+    found = document(result, "quantize")
     assert result.exit_code in (0, 5)
     assert found["comparison"]["sqnr"] >= 60
     spared = {o["index"] for o in found["spared"]}
@@ -170,7 +158,7 @@ BAD_DATA: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
 def test_bad_samples_are_told_by_tensor_and_number(name: str, tmp_path: Path) -> None:
     make, facts, message = BAD_DATA[name]
     words = ["quantize", FLOAT, "--calibration", saved(tmp_path, make()), "-o", tmp_path / "out.tflite"]
-    found = document("error", tflq(*words, "--json"))
+    found = document(tflq(*words, "--json"), "error")
     assert (found["kind"], found["exit_code"]) == ("CalibrationError", 2)
     assert message in found["message"]
     assert found["facts"]["sample"] == facts["sample"]
@@ -241,7 +229,7 @@ def test_a_file_is_replaced_only_on_demand(folder: Path, tmp_path: Path) -> None
 
 def test_compare_takes_any_pair(folder: Path, tmp_path: Path) -> None:
     words = ["compare", FLOAT, INT8, "--inputs", folder / "rows.npz"]
-    found = document("compare", tflq(*words, "--json"))
+    found = document(tflq(*words, "--json"), "compare")
     assert (found["reference"]["path"], found["comparison"]["samples"]) == (str(FLOAT), 24)
     assert found["comparison"]["agreement"]["accuracy"] is None
     result = tflq(*words, "--labels", folder / "rows.npz", "--all", "--html", tmp_path / "page.html")
@@ -254,9 +242,9 @@ def test_compare_takes_any_pair(folder: Path, tmp_path: Path) -> None:
 def test_compare_takes_two_integer_models(folder: Path, tmp_path: Path) -> None:
     rows = np.random.default_rng(0).integers(-128, 128, (4, *SHAPE), np.int8)
     words = ["compare", INT8, folder / "int8.tflite", "--inputs", saved(tmp_path, rows)]
-    found = document("compare", tflq(*words, "--json"))
+    found = document(tflq(*words, "--json"), "compare")
     assert (found["comparison"]["samples"], found["comparison"]["unmatched"]) == (4, 0)
-    same = document("compare", tflq("compare", INT8, INT8, "--inputs", saved(tmp_path, rows), "--json"))
+    same = document(tflq("compare", INT8, INT8, "--inputs", saved(tmp_path, rows), "--json"), "compare")
     assert same["comparison"]["sqnr"] == "Infinity"
 
 
@@ -281,7 +269,7 @@ def test_several_runtimes_are_told_of_on_screen_in_the_document_and_on_the_page(
     recipe.write_text('{"candidates": [{}, {"equalize": 0.5}]}')
     words = ["quantize", FLOAT, "--calibration", folder / "rows.npz", "--recipe", recipe, "-f", "-o", out]
     words += ["--runtimes", "litert-xnnpack,tflm"]
-    found = document("quantize", tflq(*words, "--html", page, "--json"))
+    found = document(tflq(*words, "--html", page, "--json"), "quantize")
     told = found["runtimes"]
     assert told["runtimes"] == ["litert-xnnpack", "tflm"]
     assert (found["recipe"]["profile"], found["recipe"]["runtimes"]) == ("litert-xnnpack", ["tflm"])
@@ -319,13 +307,46 @@ def test_one_operator_in_float_wins_back_what_is_said(tmp_path: Path) -> None:
     with np.load(GOLDEN / "digits_test.npz") as digits:
         np.save(tmp_path / "x.npy", digits["images"][:60].astype(np.float32) / 16)
     words = ["quantize", source, "--calibration", tmp_path / "x.npy", "--recipe", "fast"]
-    found = document("quantize", tflq(*words, "--sensitivity", "-o", tmp_path / "a.tflite", "--json"))
+    found = document(tflq(*words, "--sensitivity", "-o", tmp_path / "a.tflite", "--json"), "quantize")
     won = found["wins_back"]
     assert won is not None
-    again = document("quantize", tflq(*words, "--keep-float", won["operator"], "-o", tmp_path / "b.tflite", "--json"))
+    again = document(tflq(*words, "--keep-float", won["operator"], "-o", tmp_path / "b.tflite", "--json"), "quantize")
     assert again["comparison"]["sqnr"] >= found["comparison"]["sqnr"] + 0.5
     assert again["output"]["size"] > found["output"]["size"]
     text = tflq(*words, "--sensitivity", "-f", "-o", tmp_path / "a.tflite").stdout
     named = f"gains most in float, of {won['tried']} operators tried: {won['operator']} {won['op']}; "
     assert f"{named}--keep-float {won['operator']} gives outputs of" in text
     assert "gains most" not in tflq(*words, "-f", "-o", tmp_path / "a.tflite").stdout
+
+
+def test_a_coarse_operator_has_its_reason_and_what_advice_would_try(tmp_path: Path) -> None:
+    graph = FloatGraph(3)
+    plain = {"fused_activation_function": 0}
+    small = graph.op("MUL", [graph.given(1, 16), graph.constant([0.05])], plain)[0]
+    large = graph.op("MUL", [graph.unary("TANH", small), graph.constant([20.0])], plain)[0]
+    save(graph.model([large]), tmp_path / "f.tflite")
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(32, 1, 16)).astype(np.float32))
+    words = ("quantize", tmp_path / "f.tflite", "--calibration", tmp_path / "x.npy", "-o", tmp_path / "q.tflite", "-f")
+    done = tflq(*words, "--recipe", "fast")
+    assert done.exit_code == 0, done.output
+    (line,) = re.findall("--advise would try (.*), and say what each wins back", done.stdout)
+    assert re.findall("`([^`]*)`", line)[0] == "--keep-float 1"
+    assert "1 TANH is coarse: its kernel fixes the output's scale at 1/128, and its values, -0.1" in done.stdout
+    advised = tflq(*words, "--recipe", "fast", "--advise", "--json")
+    tried = [" ".join(trial["options"]) for trial in json.loads(advised.stdout)["advice"]["trials"]]
+    assert sorted(tried) == sorted(re.findall("`([^`]*)`", line))
+    assert "--advise would try" not in tflq(*words, "--recipe", "fast", "--keep-float", "1").stdout
+
+
+def test_plain_min_max_stands_beside_the_best() -> None:
+    def row(equalize: float | None, ratio: float) -> Any:
+        score = None if ratio < 0 else SimpleNamespace(sqnr=ratio, samples=8, divergences=None)
+        return SimpleNamespace(
+            methods=Methods(equalize), score=score, sqnr=ratio, divergence=math.nan, agreement=0.5, error="", left=None
+        )
+
+    best = [row(0.5, 31.0), row(0.6, 30.0), row(0.7, 29.0)]
+    report: Any = SimpleNamespace(ranking=[*best, row(0.8, 28.0), row(None, 25.5)])
+    assert plain_text(report, 3) == "Plain min-max, place 5: scores 25.5 dB, same top-1 50.0%"
+    assert plain_text(report, 5) == ""  # a listed row has it
+    assert plain_text(SimpleNamespace(ranking=best), 3) == ""  # type: ignore[arg-type]

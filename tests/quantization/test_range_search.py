@@ -13,16 +13,10 @@ from support.losses import divergences, near, square_error
 from tflq.errors import OptionError
 from tflq.model.ir import TensorType
 from tflq.quantization.params import Range, extent
+from tflq.quantization.ranges.objectives import Points, Quantizer, distance, from_rows, rows_of
 from tflq.quantization.ranges.observers import Histogram, Reservoir
-from tflq.quantization.ranges.search.alternation import Patience
-from tflq.quantization.ranges.search.golden_section import narrow
-from tflq.quantization.ranges.search.objectives import distance
-from tflq.quantization.ranges.search.points import Points, from_rows, rows_of
-from tflq.quantization.ranges.search.problem import Problem, best_of
-from tflq.quantization.ranges.search.quantizer import Quantizer
-from tflq.quantization.ranges.search.ranges import search_range
-from tflq.quantization.ranges.search.solvers import SOLVERS
-from tflq.quantization.recipe.ranging import Objective, RangeRule, Solving
+from tflq.quantization.ranges.search import SOLVERS, Patience, Problem, best_of, narrow, search_range
+from tflq.quantization.recipe import Objective, RangeRule, Solving
 
 Array = np.ndarray[Any, Any]
 INT8 = Quantizer(RangeRule.NUDGE, TensorType.INT8)
@@ -132,7 +126,7 @@ def judged(objective: Objective, x: Array, range_: Range) -> float:
 
 @pytest.mark.parametrize("objective", Objective)
 def test_an_objective_is_what_its_definition_says(objective: Objective) -> None:
-    from tflq.quantization.ranges.search.objectives import loss
+    from tflq.quantization.ranges.objectives import loss
 
     x = heavy()
     cost = loss(Points.of_values(x), INT8, objective)
@@ -160,7 +154,7 @@ def test_each_objective_wins_against_min_max(objective: Objective, data: str) ->
 def test_divergences_see_no_difference_where_every_bin_has_its_code() -> None:
     x = np.tile(np.arange(-128, 128), 3).astype(np.float32)
     for objective in (Objective.KL, Objective.JENSEN_SHANNON):
-        from tflq.quantization.ranges.search.objectives import loss
+        from tflq.quantization.ranges.objectives import loss
 
         assert loss(Points.of_values(x), INT8, objective)(Range.of(-128, 127))[0] == pytest.approx(0, abs=1e-12)
 

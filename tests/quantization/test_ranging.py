@@ -11,11 +11,19 @@ import pytest
 from support.float_graphs import FloatGraph
 from tflq.model.flatbuf import write
 from tflq.model.ir import Model, view
-from tflq.quantization.build.build import build
-from tflq.quantization.build.task import Task
-from tflq.quantization.recipe.ranging import Objective, Order, Ranging, Search, Solving, Target, Watch
-from tflq.quantization.recipe.recipe import Methods, Recipe
-from tflq.quantization.runner import Runner
+from tflq.quantization.build.build import Task, build
+from tflq.quantization.frontier import Runner
+from tflq.quantization.recipe import (
+    Methods,
+    Objective,
+    RangeTarget,
+    Ranging,
+    Recipe,
+    Search,
+    Solving,
+    Watch,
+    WatchOrder,
+)
 from tflq.quantization.scheme.float_graph import prepare
 
 Array = np.ndarray[Any, Any]
@@ -106,7 +114,7 @@ def both_idle() -> tuple[Model, Samples]:
     return graph.model([made]), of_input(rows)
 
 
-OUTPUT = Search(Objective.L2, GOLDEN, Target.OUTPUT)
+OUTPUT = Search(Objective.L2, GOLDEN, RangeTarget.OUTPUT)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +123,8 @@ OUTPUT = Search(Objective.L2, GOLDEN, Target.OUTPUT)
         (idle_inputs, Ranging(weights=OUTPUT)),
         (idle_weights, Ranging(activations=OUTPUT)),
         (both_idle, Ranging(weights=OUTPUT, activations=OUTPUT)),
-        (idle_inputs, Ranging(weights=Search(Objective.COSINE, GOLDEN, Target.OUTPUT))),
-        (idle_weights, Ranging(activations=Search(Objective.EARTH_MOVER, Solving.GRID, Target.OUTPUT))),
+        (idle_inputs, Ranging(weights=Search(Objective.COSINE, GOLDEN, RangeTarget.OUTPUT))),
+        (idle_weights, Ranging(activations=Search(Objective.EARTH_MOVER, Solving.GRID, RangeTarget.OUTPUT))),
     ],
 )
 def test_what_an_output_loses_wins_where_values_mislead(made: Any, ranging: Ranging) -> None:
@@ -155,18 +163,18 @@ def shifted_by_activations() -> tuple[Model, Samples]:
     return graph.model([made]), of_input(rows)
 
 
-@pytest.mark.parametrize("order", [Order.WEIGHTS_FIRST, Order.LAYER_BY_LAYER, Order.ONLINE])
-def test_quantized_weights_shift_what_activations_reach(order: Order) -> None:
+@pytest.mark.parametrize("order", [WatchOrder.WEIGHTS_FIRST, WatchOrder.LAYER_BY_LAYER, WatchOrder.ONLINE])
+def test_quantized_weights_shift_what_activations_reach(order: WatchOrder) -> None:
     model, samples = shifted_by_weights()
     assert error(model, samples, Ranging(order=order)) < 0.2 * error(model, samples, Ranging())
 
 
-@pytest.mark.parametrize("order", [Order.LAYER_BY_LAYER, Order.ONLINE])
-def test_a_quantized_prefix_shifts_what_activations_reach(order: Order) -> None:
+@pytest.mark.parametrize("order", [WatchOrder.LAYER_BY_LAYER, WatchOrder.ONLINE])
+def test_a_quantized_prefix_shifts_what_activations_reach(order: WatchOrder) -> None:
     model, samples = shifted_by_activations()
     ours = error(model, samples, Ranging(order=order))
     assert ours < 0.2 * error(model, samples, Ranging())
-    assert ours < 0.2 * error(model, samples, Ranging(order=Order.WEIGHTS_FIRST))
+    assert ours < 0.2 * error(model, samples, Ranging(order=WatchOrder.WEIGHTS_FIRST))
 
 
 def test_two_passes_win_where_one_value_leaves_the_bulk_a_single_bin() -> None:
@@ -200,7 +208,7 @@ def scored(*, other_reader: bool) -> tuple[Model, Samples]:
 def test_scores_get_their_steps_where_the_distribution_needs_them() -> None:
     model, samples = scored(other_reader=False)
     by_values, by_scores = (
-        Ranging(Watch.HISTOGRAM, activations=Search(target=t)) for t in (Target.VALUES, Target.SCORES)
+        Ranging(Watch.HISTOGRAM, activations=Search(target=t)) for t in (RangeTarget.VALUES, RangeTarget.SCORES)
     )
     assert error(model, samples, by_scores) < 0.2 * error(model, samples, by_values)
 
@@ -209,6 +217,6 @@ def test_scores_that_others_read_are_no_scores_alone() -> None:
     model, samples = scored(other_reader=True)
     by_values, by_scores = (
         quantized(model, samples, Ranging(Watch.HISTOGRAM, activations=Search(target=target)))
-        for target in (Target.VALUES, Target.SCORES)
+        for target in (RangeTarget.VALUES, RangeTarget.SCORES)
     )
     assert write(by_scores) == write(by_values)

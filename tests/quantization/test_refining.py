@@ -7,25 +7,20 @@ import numpy as np
 import pytest
 
 import tflq
+from support import suites
 from tflq.model.ir import view
-from tflq.quantization.build.assignment import activation_params, assign, weight_params
-from tflq.quantization.build.rewriting import rewritten
-from tflq.quantization.integer_model import IntegerModel
+from tflq.quantization.build.writer import activation_params, assign, rewritten, weight_params
+from tflq.quantization.draft import IntegerModel
+from tflq.quantization.frontier import Runner, Sample, SharedValues
 from tflq.quantization.judge.comparison import compare_models
 from tflq.quantization.params import extent
-from tflq.quantization.ranges.observation import Observations, observe
-from tflq.quantization.ranges.watching import Watching
+from tflq.quantization.ranges.watching import Observations, Watching, observe
 from tflq.quantization.ranges.weights import weight_ranges
-from tflq.quantization.recipe.recipe import Mode, Recipe
-from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
-from tflq.quantization.refine.products import MatrixProduct, matrix_product
-from tflq.quantization.refine.row_sums import RowSums
-from tflq.quantization.refine.sequence import Refinements, Subject, refinable, refined
-from tflq.quantization.runner import Runner, Sample
+from tflq.quantization.recipe import BiasCorrection, Mode, Recipe, Refining, Rounding
+from tflq.quantization.refine.moments import MatrixProduct, RowSums, matrix_product
+from tflq.quantization.refine.sequence import RefinedOperator, Refinements, refinable, refined
 from tflq.quantization.scheme.float_graph import prepare
-from tflq.quantization.scheme.modes import modes_of
-from tflq.quantization.scheme.scheme import Scheme, scheme
-from tflq.quantization.shared import Shared
+from tflq.quantization.scheme.scheme import Scheme, modes_of, scheme
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 MODEL = tflq.load(GOLDEN / "digits_mobilenet_float.tflite")
@@ -34,8 +29,7 @@ COARSE = 16
 
 
 def digits(first: int, last: int) -> list[Sample]:
-    with np.load(GOLDEN / "digits_test.npz") as file:
-        images = (file["images"][first:last] / np.float32(16)).astype(np.float32)
+    images = suites.digits().images[first:last]
     return [{view(MODEL).inputs[0]: image[None]} for image in images]
 
 
@@ -52,7 +46,7 @@ def sqnr(planned: Scheme, methods: Refining) -> float:
         for t, v in values.items():
             seen[t].append(v)
     activations = activation_params(planned, {t: extent(np.concatenate(v)) for t, v in seen.items()})
-    fine = weight_params(planned, weight_ranges(planned, None, [], Watching(Shared())))
+    fine = weight_params(planned, weight_ranges(planned, None, [], Watching(SharedValues())))
     weights = {slot: replace(p, scale=(p.scale * COARSE).astype(np.float32)) for slot, p in fine.items()}
     recipe = Recipe()
 
@@ -61,7 +55,7 @@ def sqnr(planned: Scheme, methods: Refining) -> float:
             assign(planned, activations, refinements.weights, recipe, refinements.codes, refinements.biases)
         )
 
-    subject = Subject(planned, activations, weights, integer(Refinements(weights)), recipe.executor)
+    subject = RefinedOperator(planned, activations, weights, integer(Refinements(weights)), recipe.executor)
     observers = {p.multiplied.data: (RowSums(p),) for p in refinable(planned)}
     seen_rows = observe(planned.model.model, digits(0, 32), Observations(observers))
     sums = {p.multiplied.operator: seen_rows.of[p.multiplied.data][0].total(range(32)) for p in refinable(planned)}

@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 import tflq
+from support import suites
 from support.float_graphs import FloatGraph, min_max, samples
-from tflq.comparison.verification import Verdict
+from tflq.comparison.results import Verdict
 from tflq.errors import ModelError
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import Model, TensorType, view
 from tflq.model.ir.constants import constant_of
 from tflq.quantization.judge.comparison import compare_models
-from tflq.quantization.recipe.recipe import Recipe
+from tflq.quantization.recipe import Recipe
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 
 
 def images(count: int, first: int = 0) -> list[np.ndarray]:
-    with np.load(GOLDEN / "digits_test.npz") as file:
-        rows = (file["images"][first : first + count] / np.float32(16)).astype(np.float32)
+    rows = suites.digits().images[first : first + count]
     return [row[None] for row in rows]
 
 

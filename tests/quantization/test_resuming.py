@@ -16,16 +16,15 @@ import numpy as np
 import pytest
 
 import tflq
+from support import suites
 from support.float_graphs import FloatGraph
 from tflq.errors import CalibrationError, InputError
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import Model
-from tflq.quantization import frontier, runner
-from tflq.quantization.judge.journal import Journal, entry_of, rank_from
-from tflq.quantization.judge.selection import Ranked, Score
-from tflq.quantization.recipe.ranging import Ranging, Search, Watch
-from tflq.quantization.recipe.recipe import Budget, Methods, Recipe
-from tflq.quantization.recipe.refining import BiasCorrection, Refining
+from tflq.quantization import frontier
+from tflq.quantization import frontier as runner
+from tflq.quantization.judge.journal import Journal, Ranked, Score, entry_of, rank_from
+from tflq.quantization.recipe import BiasCorrection, Methods, Ranging, Recipe, RecipeBudget, Refining, Search, Watch
 from tflq.quantization.result import Result
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
@@ -113,7 +112,7 @@ def test_an_interrupted_run_goes_on_to_the_same_file_with_less_work(
 @pytest.mark.slow
 def test_sensitivities_and_trials_of_a_budget_are_not_made_again(tmp_path: Path, operators_run: list[int]) -> None:
     least = tflq.quantize(FLOAT, rows(), RECIPE).report.comparison.sqnr
-    recipe = replace(RECIPE, budget=Budget(least_sqnr=least + 3))
+    recipe = replace(RECIPE, budget=RecipeBudget(least_sqnr=least + 3))
     anew = tflq.quantize(FLOAT, rows(), recipe)
     runs = []
     for phase in ("sensitivity", "sparing 0", "sparing 1"):
@@ -233,8 +232,7 @@ def test_numbers_are_read_as_they_were_written() -> None:
 
 @pytest.mark.slow
 def test_a_killed_command_goes_on(tmp_path: Path) -> None:
-    with np.load(GOLDEN / "digits_test.npz") as file:
-        np.savez(tmp_path / "rows.npz", x=(file["images"][:64] / np.float32(16)).astype(np.float32))
+    np.savez(tmp_path / "rows.npz", x=suites.digits().images[:64])
     out, anew, journal = (tmp_path / name for name in ("int8.tflite", "anew.tflite", "int8.tflite.journal"))
     words = [
         sys.executable,

@@ -10,22 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.each import each
 from support.float_graphs import STEPS, Array, FloatGraph, memory, min_max, random_graph, samples
 from support.graphs import Graph, Op, build
 from support.single_op import T
-from tflq.diagnosis.linting import lint
+from tflq.diagnosis.linting.lint import lint
 from tflq.engine.api.interpreter import Interpreter
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import Model, SignatureDef, TensorType, view
-from tflq.quantization.build.assignment import Assignment, activation_params, assign, weight_params
-from tflq.quantization.build.rewriting import rewritten
-from tflq.quantization.integer_model import IntegerModel
+from tflq.quantization.build.writer import Assignment, activation_params, assign, rewritten, weight_params
+from tflq.quantization.draft import IntegerModel
 from tflq.quantization.params import Range, extent
-from tflq.quantization.ranges.biases import RAISED, fitted_weights, raised
-from tflq.quantization.recipe.recipe import Mode, Recipe
+from tflq.quantization.ranges.weights import RAISED, fitted_weights, raised
+from tflq.quantization.recipe import Mode, Recipe
 from tflq.quantization.scheme.float_graph import FloatModel, prepare
-from tflq.quantization.scheme.modes import modes_of
-from tflq.quantization.scheme.scheme import Scheme, scheme
+from tflq.quantization.scheme.scheme import Scheme, modes_of, scheme
 
 WITHOUT_OPTIONS = {"fused_activation_function": 0}
 IO = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.FLOAT32)
@@ -80,9 +79,9 @@ def completed(g: FloatGraph) -> Model:
     return read(write(g.model()))
 
 
-@pytest.mark.parametrize("given", IO)
-@pytest.mark.parametrize("taken", IO)
-@pytest.mark.parametrize("mode", [Mode.INT8, Mode.INT16X8, Mode.UINT8])
+@each("given", IO)
+@each("taken", IO)
+@each("mode", [Mode.INT8, Mode.INT16X8, Mode.UINT8])
 def test_callers_see_the_types_they_ask_for_and_about_the_same_values(
     mode: Mode, given: TensorType, taken: TensorType
 ) -> None:

@@ -5,10 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tflq.quantization.refine.adaround import adaround, output_error
-from tflq.quantization.refine.bit_split import bit_split
-from tflq.quantization.refine.gptq import gptq
-from tflq.quantization.refine.moments import Reals, match
+from tflq.quantization.refine.moments import match
+from tflq.quantization.refine.rounding import adaround, bit_split, gptq, output_error
+from tflq.typing import Reals
 
 Rounder = Callable[[Reals, Reals, int, int], Reals]
 ROUNDERS = pytest.mark.parametrize("rounder", [gptq, adaround, bit_split])

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tflq.quantization.refine.products import MatrixProduct
-from tflq.quantization.refine.squares import ROWS, row_products
+from tflq.quantization.refine.moments import ROWS, MatrixProduct, row_products
 from tflq.quantization.scheme.operands import Multiplied
 
 NOTHING = Multiplied(0, 0, 0, 0, None, 1, 2)

@@ -9,7 +9,7 @@ import pytest
 import tflq
 from support.float_graphs import FloatGraph
 from tflq.model.ir import Model, TensorType, view
-from tflq.quantization.runner import Runner, Sample, executor, join
+from tflq.quantization.frontier import Runner, Sample, executor, join
 
 MODELS = Path(__file__).resolve().parents[2] / "golden" / "models"
 

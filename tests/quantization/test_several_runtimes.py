@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 import tflq
+from support import suites
 from support.float_graphs import FloatGraph
 from tflq.errors import ModelError, OptionError, UnknownNameError
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import Model, view
 from tflq.model.ir.constants import constant_of
-from tflq.quantization.build.build import build
-from tflq.quantization.build.task import Task
-from tflq.quantization.calibration.quarters import parted
-from tflq.quantization.judge.scoring import judged
-from tflq.quantization.judge.selection import Ranked, Score, ranked
+from tflq.quantization.build.build import Task, build
+from tflq.quantization.frontier import Sample
+from tflq.quantization.judge.contest import judged
+from tflq.quantization.judge.journal import Ranked, Score, ranked
 from tflq.quantization.params import codes_of
-from tflq.quantization.recipe.files import changed_recipe
-from tflq.quantization.recipe.recipe import Methods, Recipe
-from tflq.quantization.runner import Sample
+from tflq.quantization.quarters import parted
+from tflq.quantization.recipe import Methods, Recipe
+from tflq.quantization.recipe_files import changed_recipe
 from tflq.quantization.scheme.float_graph import prepare
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
@@ -32,8 +32,7 @@ SEVERAL = Recipe(runtimes=RUNTIMES[1:])
 
 
 def images(count: int) -> list[list[np.ndarray]]:
-    with np.load(GOLDEN / "digits_test.npz") as file:
-        return [[row[None]] for row in (file["images"][:count] / np.float32(16)).astype(np.float32)]
+    return [[row[None]] for row in suites.digits().images[:count]]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tflq.quantization.store import Store
+from tflq.quantization.frontier import SampleStore
 
 
 def batches(seed: int) -> list[np.ndarray]:
@@ -17,7 +17,7 @@ def batches(seed: int) -> list[np.ndarray]:
 
 def test_what_does_not_fit_memory_is_read_back_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with Store(memory=200) as store:
+    with SampleStore(memory=200) as store:
         for name in range(3):
             store.begin(name, 135)
             for array in batches(name):
@@ -40,7 +40,7 @@ def test_what_does_not_fit_memory_is_read_back_from_files(tmp_path: Path, monkey
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere files go when they are closed")
 def test_files_have_no_name_that_could_outlive_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    store = Store(memory=0)
+    store = SampleStore(memory=0)
     store.begin("x", 60)
     store.append("x", batches(0)[0])
     assert list(tmp_path.iterdir()) == []
@@ -48,7 +48,7 @@ def test_files_have_no_name_that_could_outlive_the_process(tmp_path: Path, monke
 
 
 def test_empty_arrays_are_kept() -> None:
-    with Store(memory=0) as store:
+    with SampleStore(memory=0) as store:
         store.begin("x", 1)
         store.append("x", np.zeros((2, 0), np.float32))
         assert store.get("x", 0).shape == (2, 0)

@@ -11,20 +11,21 @@ import pytest
 
 import tflq
 from support.float_graphs import FloatGraph
-from tflq.comparison.verification import Verdict
-from tflq.engine.api.steps import Stepper
-from tflq.engine.runtimes import Step
+from support.running import litert, run_each
+from tflq.comparison.results import Verdict
+from tflq.engine.api.signature import Stepper
+from tflq.engine.runtimes import Invocation
 from tflq.errors import ModelError, OptionError
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import Model, Operator, OperatorCode, Record, SignatureDef, Subgraph, TensorSpec, TensorType, view
-from tflq.model.ir.schema import enum
+from tflq.model.ir.model import enum
 from tflq.quantization.advice import advise
-from tflq.quantization.calibration import Calibration
 from tflq.quantization.draft import options
+from tflq.quantization.frontier import Runner
 from tflq.quantization.judge.comparison import compare_models
-from tflq.quantization.recipe.recipe import Methods, Norms, Recipe
+from tflq.quantization.recipe import Methods, Norms, Recipe
 from tflq.quantization.result import Result
-from tflq.quantization.runner import Runner
+from tflq.quantization.samples import Calibration
 from tflq.quantization.streams import stream_of
 
 STEPS, DENSE = 12, {"fused_activation_function": 0, "keep_num_dims": False}
@@ -142,20 +143,6 @@ def codes_of_steps(model: Model, steps: list[list[np.ndarray]]) -> list[np.ndarr
     return [np.clip(np.rint(row / scale) + zero, limits.min, limits.max).astype(limits.dtype) for (row,) in steps]
 
 
-def in_litert(model: Model, path: Path, codes: list[np.ndarray], resolver: str) -> list[np.ndarray]:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
-    tflq.save(model, path)
-    kinds = {} if resolver == "BUILTIN" else {"experimental_op_resolver_type": litert.OpResolverType[resolver]}
-    interpreter = litert.Interpreter(str(path), num_threads=1, **kinds)
-    interpreter.allocate_tensors()
-    found = []
-    for row in codes:
-        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], row)
-        interpreter.invoke()
-        found.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).copy())
-    return found
-
-
 @pytest.fixture(scope="module")
 def quantized() -> Result:
     return tflq.quantize(gated(), walk(30), Recipe())
@@ -169,8 +156,8 @@ def test_litert_gives_the_same_bits_over_steps_in_a_row(
     result = quantized if mode == "int8" else tflq.quantize(gated(), walk(30), Recipe(mode=mode))
     codes = codes_of_steps(result.model, walk(STEPS, seed=9))
     stepper = Stepper(result.model, profile)
-    ours = [stepper.run(Step(None, {"0": row})).outputs["0"] for row in codes]
-    theirs = in_litert(result.model, tmp_path / "made.tflite", codes, resolver)
+    ours = [stepper.run(Invocation(None, {"0": row})).outputs["0"] for row in codes]
+    theirs = run_each(litert(write(result.model), resolver), codes)
     np.testing.assert_array_equal(ours, theirs)
     assert len({row.tobytes() for row in ours}) > STEPS // 2, "the outputs move"
 
@@ -209,9 +196,12 @@ def test_operators_are_numbered_as_in_the_step(quantized: Result) -> None:
 def test_first_values_are_kept_as_codes() -> None:
     low, high = (tflq.quantize(gated(first=v), walk(30), Recipe()).model for v in (-0.7, 0.7))
     codes = codes_of_steps(low, walk(1))
-    (one,), (other,) = ([Stepper(m, "litert-ref").run(Step(None, {"0": codes[0]})).outputs["0"]] for m in (low, high))
+    (one,), (other,) = (
+        [Stepper(m, "litert-ref").run(Invocation(None, {"0": codes[0]})).outputs["0"]] for m in (low, high)
+    )
     floats = [
-        Stepper(gated(first=v), "litert-ref").run(Step(None, {"0": walk(1)[0][0]})).outputs["0"] for v in (-0.7, 0.7)
+        Stepper(gated(first=v), "litert-ref").run(Invocation(None, {"0": walk(1)[0][0]})).outputs["0"]
+        for v in (-0.7, 0.7)
     ]
     spec = view(low).tensors[view(low).outputs[0]].quantization
     assert spec is not None
@@ -227,7 +217,7 @@ def test_signatures_and_float_edges_stay() -> None:
     assert signature.signature_key == "listen"
     assert [name for name, _ in signature.inputs] == ["in0"]
     stepper = Stepper(result.model, "litert-ref")
-    found = [stepper.run(Step("listen", {"in0": row})).outputs["out"] for (row,) in walk(STEPS)]
+    found = [stepper.run(Invocation("listen", {"in0": row})).outputs["out"] for (row,) in walk(STEPS)]
     assert found[0].dtype == np.float32
     graph = view(result.model)
     kept = {graph.tensors[op.outputs[0]].type for op in graph.ops if op.builtin == "READ_VARIABLE"}
@@ -302,8 +292,8 @@ def test_states_are_taken_in_any_order(write_step: Callable[[StreamGraph, int, i
     codes = codes_of_steps(result.model, walk(STEPS, seed=9))
     for resolver, profile in RESOLVERS:
         stepper = Stepper(result.model, profile)
-        ours = [stepper.run(Step(None, {"0": row})).outputs["0"] for row in codes]
-        np.testing.assert_array_equal(ours, in_litert(result.model, tmp_path / "made.tflite", codes, resolver))
+        ours = [stepper.run(Invocation(None, {"0": row})).outputs["0"] for row in codes]
+        np.testing.assert_array_equal(ours, run_each(litert(write(result.model), resolver), codes))
 
 
 def test_each_sequence_begins_with_first_values() -> None:
@@ -363,7 +353,7 @@ def test_compare_takes_samples_as_steps_in_a_row(quantized: Result) -> None:
     model, steps = gated(), walk(STEPS, seed=9)
     (index,) = view(model).outputs
     stepper = Stepper(model, "litert-ref")
-    wide = np.array([stepper.run(Step(None, {"0": row})).outputs["0"] for (row,) in steps], np.float64)
+    wide = np.array([stepper.run(Invocation(None, {"0": row})).outputs["0"] for (row,) in steps], np.float64)
     runner = Runner(model)
     for _ in range(2):  # each time from first values
         taken = [values[index] for values in runner.each({view(model).inputs[0]: row} for (row,) in steps)]
@@ -371,7 +361,7 @@ def test_compare_takes_samples_as_steps_in_a_row(quantized: Result) -> None:
     graph = view(quantized.model)
     narrow, params = Stepper(quantized.model, "litert-ref"), graph.tensors[graph.outputs[0]].quantization
     assert params is not None
-    codes = [narrow.run(Step(None, {"0": row})).outputs["0"] for row in codes_of_steps(quantized.model, steps)]
+    codes = [narrow.run(Invocation(None, {"0": row})).outputs["0"] for row in codes_of_steps(quantized.model, steps)]
     noise = (np.array(codes, np.float64) - params.zero_point[0]) * params.scale[0] - wide
     figures = compare_models(model, quantized.model, [{view(model).inputs[0]: row} for (row,) in steps])
     assert figures.leading == pytest.approx(

@@ -8,23 +8,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from click.testing import Result as Done
 
 import tflq
+from support import commands
 from support.detectors import CLASSES, detector, samples
 from tflq.comparison.inspection.layout import layout_of
 from tflq.errors import ModelError, OptionError, UnknownNameError
-from tflq.face.cli.main import cli
 from tflq.model.flatbuf import write
 from tflq.model.ir import TensorType, view
 from tflq.quantization.judge.tails import APART, NONE
-from tflq.quantization.recipe.presets import PRESETS
-from tflq.quantization.recipe.recipe import Budget, Recipe, Spared
+from tflq.quantization.recipe import PRESETS, Recipe, RecipeBudget, Spared
 from tflq.quantization.result import Result
 from tflq.quantization.scheme.float_graph import prepare
-from tflq.quantization.scheme.light import tail_region
-from tflq.quantization.splitting import split_outputs
+from tflq.quantization.scheme.scheme import tail_region
+from tflq.quantization.source import split_outputs
 
 JOINT = ("joint", "last", "corners", "scores-first", "v5")
 
@@ -179,7 +177,7 @@ def test_the_verb_reports_the_tail_and_its_alternatives(tmp_path: Path) -> None:
     ]
 
     def quantize(*more: object) -> Done:
-        return CliRunner().invoke(cli, [*map(str, [*words, "-f", "-o", tmp_path / "made.tflite", *more])])
+        return commands.tflq(*[*words, "-f", "-o", tmp_path / "made.tflite", *more])
 
     done = quantize("--json", "--html", tmp_path / "page.html")
     assert done.exit_code in (0, 5), done.output
@@ -201,7 +199,7 @@ def test_the_verb_reports_the_tail_and_its_alternatives(tmp_path: Path) -> None:
 def test_a_budget_counts_the_worst_part() -> None:
     """The whole output has 27 dB, its scores none: a bound of 20 dB spares operators although the whole has more."""
     recipe = Recipe(
-        float_tail="none", budget=Budget(least_sqnr=8.0, spared=Spared.FLOAT), output_type=TensorType.FLOAT32
+        float_tail="none", budget=RecipeBudget(least_sqnr=8.0, spared=Spared.FLOAT), output_type=TensorType.FLOAT32
     )
     result = tflq.quantize(detector("joint"), samples(), recipe)
     assert result.report.spared

@@ -10,10 +10,10 @@ import pytest
 
 import tflq
 from support.suites import SHARED
-from tflq.comparison.verification import Verdict
+from tflq.comparison.results import Verdict
 from tflq.model.ir import view
-from tflq.quantization.judge.truths import labels_of_files
-from tflq.quantization.recipe.recipe import Recipe
+from tflq.quantization.judge.outputs import labels_of_files
+from tflq.quantization.recipe import Recipe
 from tflq.verbs.compare import compare
 
 FOLDER = SHARED / "detectors"

@@ -10,13 +10,12 @@ import pytest
 
 import tflq
 from support.float_graphs import FloatGraph
-from tflq.comparison.verification import Verdict
+from tflq.comparison.results import Verdict
 from tflq.errors import OptionError
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import Model, Operator, OperatorCode, Quantization, TensorType, view
-from tflq.model.ir.schema import enum
-from tflq.quantization.recipe.recipe import Methods, Recipe
-from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
+from tflq.model.ir.model import enum
+from tflq.quantization.recipe import BiasCorrection, Methods, Recipe, Refining, Rounding
 from tflq.quantization.refine.groups import channel_groups
 from tflq.quantization.result import Result
 from tflq.quantization.scheme.float_graph import prepare

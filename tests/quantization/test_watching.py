@@ -10,19 +10,16 @@ import pytest
 
 import tflq
 from tflq.errors import CalibrationError
-from tflq.quantization.calibration.quarters import Kept, Part, parted, parts_of
+from tflq.quantization.frontier import Sample, SharedValues
+from tflq.quantization.quarters import KeptSamples, Quarter, parted, parts_of
 from tflq.quantization.ranges import watching
-from tflq.quantization.ranges.observation import Observations, observe
-from tflq.quantization.ranges.observers import Channels, Histogram, MinMax
-from tflq.quantization.ranges.watching import Watching
-from tflq.quantization.recipe.recipe import Mode
-from tflq.quantization.refine.row_sums import RowSums
+from tflq.quantization.ranges.observers import ChannelEnds, Histogram, MinMax
+from tflq.quantization.ranges.watching import Observations, Watching, observe
+from tflq.quantization.recipe import Mode
+from tflq.quantization.refine.moments import RowSums
 from tflq.quantization.refine.sequence import refinable
-from tflq.quantization.runner import Sample
 from tflq.quantization.scheme.float_graph import FloatModel, prepare
-from tflq.quantization.scheme.modes import modes_of
-from tflq.quantization.scheme.scheme import scheme
-from tflq.quantization.shared import Shared
+from tflq.quantization.scheme.scheme import modes_of, scheme
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "models"
 FLOATS = prepare(tflq.load(GOLDEN / "digits_mobilenet_float.tflite"))
@@ -39,9 +36,9 @@ def made(floats: FloatModel) -> list[int]:
 
 @pytest.mark.parametrize("count", [5, 22])
 def test_quarters_together_hold_what_the_whole_holds(count: int) -> None:
-    begun = Observations.begin(made(FLOATS), MinMax(), Histogram(64), Channels())
+    begun = Observations.begin(made(FLOATS), MinMax(), Histogram(64), ChannelEnds())
     whole = observe(FLOATS.model, samples(count), begun)
-    seen = Watching(Shared()).observe(FLOATS, samples(count), begun)
+    seen = Watching(SharedValues()).observe(FLOATS, samples(count), begun)
     assert seen.count == count
     for tensor, (ends, histogram, channels) in seen.of.items():
         other: Any = whole.of[tensor]
@@ -60,7 +57,7 @@ def test_a_model_is_run_once_a_quarter_for_all_that_is_expected(monkeypatch: pyt
 
     monkeypatch.setattr(watching, "observe", counted)
     given, tensors = samples(16), made(FLOATS)
-    watcher = Watching(Shared())
+    watcher = Watching(SharedValues())
     watcher.expect(FLOATS, Observations.begin(tensors, MinMax()))
     watcher.expect(FLOATS, Observations.begin(tensors, Histogram()))
     watcher.observe(FLOATS, parted(given, 0)[0], Observations.begin(tensors, MinMax()))
@@ -77,7 +74,7 @@ def test_a_bad_sample_has_its_number_among_all() -> None:
     (tensor,) = FLOATS.graph.inputs
     given[6] = {tensor: np.full_like(given[6][tensor], 3e38)}
     with np.errstate(all="ignore"), pytest.raises(CalibrationError) as error:
-        Watching(Shared()).observe(FLOATS, given, Observations.begin(made(FLOATS), MinMax()))
+        Watching(SharedValues()).observe(FLOATS, given, Observations.begin(made(FLOATS), MinMax()))
     assert error.value.sample == 6
 
 
@@ -95,10 +92,10 @@ def test_row_sums_are_those_of_the_rows() -> None:
 def test_kept_samples_are_the_same_from_memory_and_from_files() -> None:
     given = samples(7)
     (tensor,) = FLOATS.graph.inputs
-    kept = Kept(iter(given), memory=3 * given[0][tensor].nbytes)
+    kept = KeptSamples(iter(given), memory=3 * given[0][tensor].nbytes)
     assert len(kept) == 7
     for k in range(7):
         np.testing.assert_array_equal(kept[k][tensor], given[k][tensor])
     assert [part.numbers for part in parts_of(kept)] == [list(range(7))]  # too few to be parted
     np.testing.assert_array_equal(kept[-1][tensor], given[6][tensor])
-    assert len(Part(kept, (0, 1))) == len(Part(kept, (0,))) + len(Part(kept, (1,)))
+    assert len(Quarter(kept, (0, 1))) == len(Quarter(kept, (0,))) + len(Quarter(kept, (1,)))

@@ -6,25 +6,29 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tflq
+from support import commands
+from support.commands import validate
+from support.each import each
 from tflq.errors import CalibrationError, InputError, ModelError, OptionError, UnknownNameError
-from tflq.face.cli.main import cli
 from tflq.model.ir import TensorType, view
-from tflq.model.ir.schema import data_text
 from tflq.quantization.params import Params
-from tflq.quantization.weights.forms import Method, Scaling, encode
-from tflq.quantization.weights.places import Role, weights_of
-from tflq.quantization.weights.recipe import MODES, Layer, WeightRecipe, document_of, read_layer, weight_recipe_from
-from tflq.quantization.weights.rewriting import compact, with_codes
+from tflq.quantization.weights.forms import BlockScaling, Method, Role, compact, encode, weights_of, with_codes
+from tflq.quantization.weights.recipe import (
+    MODES,
+    Layer,
+    WeightRecipe,
+    read_layer,
+    weight_recipe_from,
+    weights_document_of,
+)
 
 FLOAT = "golden/models/tiny_decoder_float.tflite"
 TEXT = [[(7 * k + 3 * j) % 128 for k in range(20)] for j in range(8)]
-NEAREST = Method(Scaling.GREATEST, gptq=False)
+NEAREST = Method(BlockScaling.GREATEST, gptq=False)
 
 
 def test_weights_are_found_once_with_their_roles() -> None:
@@ -51,9 +55,9 @@ def test_a_constant_that_another_operator_reads_stays_float() -> None:
     assert weight.buffer not in {one.buffer for one in weights_of(changed)}
 
 
-@pytest.mark.parametrize("kind", [TensorType.INT8, TensorType.INT4])
-@pytest.mark.parametrize("block", [0, 32])
-@pytest.mark.parametrize("method", [Method(s, g) for s in Scaling for g in (False, True)], ids=str)
+@each("kind", [TensorType.INT8, TensorType.INT4])
+@each("block", [0, 32])
+@each("method", [Method(s, g) for s in BlockScaling for g in (False, True)], ids=str)
 def test_codes_are_near_the_weights(kind: TensorType, block: int, method: Method) -> None:
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((6, 64)).astype(np.float32)
@@ -83,9 +87,9 @@ def test_gptq_and_the_search_lower_the_error_of_products() -> None:
         return float(np.square((real - rows) @ inputs.T).sum())
 
     nearest = noise(NEAREST)
-    searched = noise(Method(Scaling.LEAST_ERROR, gptq=False))
+    searched = noise(Method(BlockScaling.LEAST_ERROR, gptq=False))
     assert searched < nearest
-    assert noise(Method(Scaling.LEAST_ERROR, gptq=True)) < 0.7 * searched
+    assert noise(Method(BlockScaling.LEAST_ERROR, gptq=True)) < 0.7 * searched
 
 
 def test_codes_are_written_for_all_signatures() -> None:
@@ -152,7 +156,7 @@ def test_layers_choose_forms() -> None:
 
 def test_equal_recipes_give_equal_bytes_and_documents_round_trip() -> None:
     recipe = replace(MODES["mixed"], methods=(NEAREST,), constant_names=False)
-    assert weight_recipe_from(json.loads(json.dumps(document_of(recipe)))) == recipe
+    assert weight_recipe_from(json.loads(json.dumps(weights_document_of(recipe)))) == recipe
     first, second = (tflq.save(tflq.quantize_weights(FLOAT, TEXT[:2], recipe).model) for _ in range(2))
     assert first == second
     assert b"layer0/query/dense\0" not in first
@@ -216,7 +220,7 @@ def test_the_live_runtime_runs_what_is_written(tmp_path: Path) -> None:
 
 
 def run(*words: object) -> tuple[int, str]:
-    result = CliRunner().invoke(cli, ["quantize", *map(str, words)])
+    result = commands.tflq("quantize", *words)
     return result.exit_code, result.output
 
 
@@ -231,7 +235,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert "Weights" in (tmp_path / "page.html").read_text()
     code, output = run(*words, "--mode", "dynamicx4", "--block", "32", "--layer", "output=int8", "--force", "--json")
     document = json.loads(output[output.index("{") :])  # behind lines of progress, on a slow machine
-    jsonschema.validate(document, json.loads(data_text("quantize-weights.schema.json")))
+    validate(document, "quantize-weights")
     assert next(layer["form"] for layer in document["layers"] if layer["role"] == "output") == "int8, per channel"
     recipe = tmp_path / "recipe.json"
     recipe.write_text(json.dumps({"schema": "tflq/weight-recipe/1", "weights": "int4", "block": 32}))

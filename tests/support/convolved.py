@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from support import suites
-from tflq.comparison.verification.evidence.dumps import dump_of
+from tflq.comparison.evidence.dumps import dump_of
 from tflq.diagnosis.faults import Defect
 from tflq.diagnosis.findings import investigate
 from tflq.engine.api.files import load

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from support.single_op import T, build
-from tflq.comparison.verification.dump import Dump
+from tflq.comparison.evidence.dumps import Dump
 from tflq.diagnosis.findings import Findings, investigate
 from tflq.engine.api.files import load
 from tflq.engine.profiles import by_name

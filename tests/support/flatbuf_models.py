@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.model.flatbuf.layout import Field, Kind, layout, members
+from tflq.model.flatbuf.layout import Field, FieldKind, layout, members
 from tflq.model.ir import (
     Buffer,
     Model,
@@ -19,7 +19,7 @@ from tflq.model.ir import (
     TensorSpec,
     TensorType,
 )
-from tflq.model.ir.schema import enum
+from tflq.model.ir.model import enum
 
 
 def data(*values: int) -> Buffer:
@@ -168,10 +168,10 @@ def option_models() -> list[Model]:
 
 
 def _filling(field: Field) -> Any:
-    if field.kind is Kind.STRING:
+    if field.kind is FieldKind.STRING:
         return f"text of {field.name}"
     assert field.number is not None, "option tables hold no tables"
-    if field.kind is Kind.NUMBERS:
+    if field.kind is FieldKind.NUMBERS:
         return np.array([1, 0, 1], field.number.dtype)
     return not field.default if field.number.name == "bool" else type(field.default)(field.default + 1 + field.id)
 

@@ -12,11 +12,10 @@ from tflq.engine.interpreter import make_plan
 from tflq.engine.profiles import by_name
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType, view
-from tflq.model.ir.schema import enum
+from tflq.model.ir.model import enum
 from tflq.model.surgery.cut import operators_named
-from tflq.quantization.build.build import Built, build
-from tflq.quantization.build.task import Task
-from tflq.quantization.recipe.recipe import Methods, Recipe
+from tflq.quantization.build.build import Built, Task, build
+from tflq.quantization.recipe import Methods, Recipe
 from tflq.quantization.scheme.float_graph import prepare
 
 Array = np.ndarray[Any, Any]

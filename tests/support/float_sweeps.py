@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from support.kernel_runs import RESOLVERS
+from support.running import run
 from support.single_op import Array, T, build, litert
-from tflq.engine.api.interpreter import Interpreter
 
 #: Values at which functions change their branch, and their neighbours.
 _EDGES = (0.0, 1e-45, 1.17549435e-38, 0.5, 1.0, 2.0, 3.0, 6.0, 9.0, 17.3, 18.0, 87.33, 88.37626, 88.72284, 104.0)
@@ -38,11 +38,7 @@ def assert_function_matches(
     """Compare every bit of a function of `size` floats; NaN equals NaN."""
     x = floats_of_any_kind(size) if x is None else x
     model = build(op, [T("float32", x.shape)], [T("float32", x.shape)], options)
-    interpreter = Interpreter(model_content=model, profile=profile)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    got = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    got = run(model, [x], profile)[0]
     want = litert(model, [x], RESOLVERS.get(profile, ("BUILTIN",))[0])[0]
     wrong = (got.view(np.uint32) != want.view(np.uint32)) & ~(np.isnan(got) & np.isnan(want))
     at = np.flatnonzero(wrong)[:4]

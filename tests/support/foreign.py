@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from support.tiles import GCC, QEMU
-from tflq.engine.jit.objects import Image
+from tflq.engine.jit.images import Image
 
 #: Reads images and one block of memory from stdin, calls the first image, and writes its status and the block.
 RUNNER = r"""

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pytest
 
-from support import noting
+from support import noting, running
 from support.single_op import Array, T, _bits, data_of, in_second_union
 from tflq.engine.api.interpreter import Interpreter
 from tflq.model.flatbuf import write
 from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec
-from tflq.model.ir.schema import enum
+from tflq.model.ir.model import enum
 
 
 @dataclass(frozen=True)
@@ -119,9 +118,7 @@ def run_all(interpreter: Any, runs: Sequence[Sequence[Array]]) -> list[list[Arra
 
 def litert(model: bytes, runs: Sequence[Sequence[Array]], resolver: str = "BUILTIN_REF") -> list[list[Array]]:
     """Outputs of LiteRT, in this process."""
-    runtime = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
-    kind = getattr(runtime.OpResolverType, resolver)
-    return run_all(runtime.Interpreter(model_content=model, num_threads=1, experimental_op_resolver_type=kind), runs)
+    return run_all(running.litert(model, resolver), runs)
 
 
 def tflq(model: bytes, runs: Sequence[Sequence[Array]]) -> list[list[Array]]:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from modelfuzz.changes import changed_often
 
-from support.mutations import mutated
 from tflq.errors import FormatError
 from tflq.model.flatbuf import write
 from tflq.model.ir import Model
@@ -53,7 +53,7 @@ def hostile(model: Model, seed: int) -> bytes:
 
 
 def _changed(model: Model, chance: random.Random) -> Model:
-    changed = mutated(model, chance.randrange(1 << 30)) if chance.random() < 0.8 else model
+    changed = changed_often(model, chance.randrange(1 << 30)) if chance.random() < 0.8 else model
     if chance.random() < 0.5:
         return changed
     graph = changed.subgraphs[0]

@@ -14,9 +14,9 @@ import pytest
 import tflq
 from opfuzz.case import Case
 from opfuzz.compare import difference_of
-from opfuzz.remote import Remote
+from opfuzz.remote import Ended, Refused, Remote
+from opfuzz.remote_worker import invoke
 from opfuzz.session import draw_case, numbers, operators
-from opfuzz.worker import invoke
 from tflq.engine.interpreter import make_plan
 from tflq.engine.profiles import Profile, by_name
 from tflq.errors import TflqError
@@ -67,12 +67,12 @@ def hold(
         except TflqError:
             continue
         theirs = runtime.run(case)
-        if theirs is None:
-            continue  # the process ended: nothing to compare with
-        if isinstance(theirs, str):
-            tally.accepted.append(f"{note}: {theirs}")
+        if isinstance(theirs, Ended):
+            continue  # nothing to compare with
+        if isinstance(theirs, Refused):
+            tally.accepted.append(f"{note}: {theirs.reason}")
             continue
-        found = [difference_of(g, w) for got, want in zip(ours, theirs, strict=True) for g, w in zip(got, want)]  # noqa: B905
+        found = [difference_of(g, w) for got, want in zip(ours, theirs.outputs, strict=True) for g, w in zip(got, want)]  # noqa: B905
         tally.same += not any(found)
         tally.differing += [f"{note}: {difference}" for difference in found if difference]
     return tally

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.model.flatbuf.layout import Field, Kind, layout
+from tflq.model.flatbuf.layout import Field, FieldKind, layout
 from tflq.model.ir import Buffer, Model, Record, TensorType, UnknownField
 
 INTS = (
@@ -118,14 +118,14 @@ def _odd_record(record: Record, chance: Chance) -> Record:
 
 
 def _field_value(value: Any, field: Field, chance: Chance) -> Any:
-    if field.kind is Kind.SCALAR:
+    if field.kind is FieldKind.SCALAR:
         kind = type(field.default)
         return chance.random() < 0.5 if kind is bool else chance.choice(FLOATS if kind is float else INTS)
     if chance.random() < 0.1:
         return None
-    if field.kind is Kind.STRING:
+    if field.kind is FieldKind.STRING:
         return chance.choice(TEXTS)
-    if field.kind is Kind.NUMBERS and field.number is not None and field.number.name != "bool":
+    if field.kind is FieldKind.NUMBERS and field.number is not None and field.number.name != "bool":
         return _array(field.number.dtype)(chance)
     return _odd(value, "", chance)
 

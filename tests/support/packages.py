@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import flatbuffers
 
-from tflq.model.ir.schema import schema
+from tflq.model.ir.model import schema
 
 BLOCK = 16 << 10
 _STRING_VALUE = 9

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import click
 import numpy as np
-from click.testing import CliRunner
 
 from support import suites
-from tflq.comparison.verification.golden import Golden, Observation
-from tflq.comparison.verification.results import InputFacts
-from tflq.devices.conformance.session import Order, make_suite
+from support.commands import tflq
+from tflq.comparison.goldens.golden import Golden, Observation
+from tflq.comparison.results import InputFacts
+from tflq.devices.suites.run import SuiteOrder, make_suite
 from tflq.engine.api.files import load, save
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
@@ -111,7 +111,7 @@ def files_for_pages(folder: Path) -> dict[str, object]:
     np.save(folder / "rows.npy", np.random.default_rng(0).random((8, 8, 8, 1), np.float32) * 16)
     (folder / "long.tflite").write_bytes(save(long_names(load(INT8))))
     suite, part = folder / "suite.npz", folder / "part.json"
-    make_suite(str(suite), Order(every=60))
+    make_suite(str(suite), SuiteOrder(every=60))
     part.write_text(_invoke("conform", "run", str(suite), "--target", "profile:tflm", "--json"), encoding="utf-8")
     return {
         "folder": folder,
@@ -132,7 +132,7 @@ def files_for_pages(folder: Path) -> dict[str, object]:
 
 
 def _invoke(*words: str) -> str:
-    result = CliRunner().invoke(cli, list(words))
+    result = tflq(*words)
     assert result.exit_code in (0, 1), result.output
     return result.stdout
 
@@ -144,6 +144,6 @@ def page_of(name: str, files: dict[str, object]) -> Path:
         if name in _AFTER:
             page_of(_AFTER[name], files)
         words = [word.format(**files) for word in PAGES[name].split()]
-        result = CliRunner().invoke(cli, [*words, "--html", str(path)])
+        result = tflq(*words, "--html", path)
         assert path.exists(), result.output
     return path

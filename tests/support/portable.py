@@ -8,7 +8,7 @@ import numpy as np
 
 from tflq.model.ir import Buffer, Model, Quantization, Subgraph, TensorSpec, TensorType
 from tflq.quantization.params import Params
-from tflq.quantization.portable.forms.editing import Editing
+from tflq.quantization.portable.editing import Editing
 
 SCALE, POWER = np.float32(0.037), 7
 SHAPE, CHANNELS = (1, 4, 4, 2), 3

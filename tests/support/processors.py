@@ -6,7 +6,7 @@ import pytest
 
 from tflq.engine.numerics.eigen import FIRST_LEVEL_CACHE
 from tflq.engine.profiles import PROFILES, Profile
-from tflq.engine.runtimes.processor import describe
+from tflq.engine.runtimes.child.tflq_processor import describe
 
 _FACTS = describe()
 _OWN = _FACTS["vectors"]

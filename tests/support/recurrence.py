@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from support import noting
-from support.single_op import Array, T, _bits, _run
+from support.running import run_once
+from support.single_op import Array, T, _bits
 from tflq.engine.api.interpreter import Interpreter
 
 
@@ -61,8 +62,8 @@ def assert_same_runs(model: bytes, runs: Sequence[Sequence[Array]], note: object
     ours = Interpreter(model_content=model)
     found: set[int] = set()
     for number, inputs in enumerate(runs):
-        wanted = _run(live, inputs)
-        for got, want in zip(_run(ours, inputs), wanted, strict=True):
+        wanted = run_once(live, inputs)
+        for got, want in zip(run_once(ours, inputs), wanted, strict=True):
             assert (got.dtype, got.shape) == (want.dtype, want.shape), note
             differ = np.count_nonzero(_bits(got) != _bits(want))
             assert not differ, (note, f"run {number}: {differ} of {got.size} differ")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 
-from tflq.comparison.inspection.constants import Constants, Stage
 from tflq.comparison.inspection.difference import Difference, First
-from tflq.comparison.verification.report import Report
-from tflq.comparison.verification.results import InputFacts, Mode, OperatorResult, TensorResult
-from tflq.engine.api.subject import ModelFacts
-from tflq.engine.kernels.exactness import EXACT, Exactness, close
+from tflq.comparison.inspection.prepared import Constants, StageFacts
+from tflq.comparison.results import CompareMode, InputFacts, OperatorResult, TensorResult
+from tflq.comparison.verification.report import Verification
+from tflq.engine.api.files import ModelFacts
+from tflq.engine.kernels.kernel import EXACT, Exactness, close
 from tflq.engine.runtimes import Description
 
-STAGE = Stage("output", "DoubleRounding", (0.5, math.inf), (1 << 30, 3), (0, -4), -128, -128, 127)
+STAGE = StageFacts("output", "DoubleRounding", (0.5, math.inf), (1 << 30, 3), (0, -4), -128, -128, 127)
 FOUND = Difference(9, 2, "LSB", 3, 1, 1, -1.0, ((-3, 1), (1, 1)), First(1, (0, 1), math.nan, -math.inf))
 NEAR = Difference(9, 2, "ULP", 300, 1, 1, 0.0, ((-16, 1), (1, 1)), First(0, (0, 1), 1e-9, 2e-9), at_scale=3)
 RUNTIME = Description(
@@ -24,12 +24,12 @@ def tensor(difference: Difference | None, reason: str = "", promise: Exactness |
     return TensorResult(4, "a\0b", "int8", (3, 3), difference, reason, promise)
 
 
-REPORT = Report(
+REPORT = Verification(
     model=ModelFacts("m.tflite", 7, "0" * 64),
     profile="litert-ref",
     against=RUNTIME,
     golden="",
-    mode=Mode.ISOLATED,
+    mode=CompareMode.ISOLATED,
     inputs=InputFacts("random", 0, 2),
     operators=(
         OperatorResult(0, "ADD", 1, (tensor(Difference(9, 0, "LSB")),)),

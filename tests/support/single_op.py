@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import pytest
 
 from opfuzz.one_operator import Array, T, build, data_of, in_second_union
-from support import noting
+from support import noting, running
+from support.running import run_once
 from tflq.engine.api.interpreter import Interpreter
 from tflq.model.ir import CARRIER, TensorType
 
@@ -19,22 +18,10 @@ __all__ = ["Array", "T", "build", "data_of", "in_second_union"]
 REFERENCE, FULL = "BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
 
 
-def _run(interpreter: Any, inputs: Sequence[Array]) -> list[Array]:
-    details = interpreter.get_input_details()
-    for detail, value in zip(details, inputs, strict=True):
-        if tuple(detail["shape"]) != value.shape:
-            interpreter.resize_tensor_input(detail["index"], value.shape)
-    interpreter.allocate_tensors()
-    for detail, value in zip(details, inputs, strict=True):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
-    return [np.array(interpreter.get_tensor(d["index"])) for d in interpreter.get_output_details()]
-
-
 def tflq(model: bytes, inputs: Sequence[Array]) -> list[Array]:
     """Outputs of tflq under its default profile; the same bits when operators are bound to their arrays."""
     interpreter = Interpreter(model_content=model)
-    outputs = _run(interpreter, inputs)
+    outputs = run_once(interpreter, inputs)
     interpreter.reset_all_variables()
     interpreter.invoke()
     if interpreter._session(0)._state.routine:
@@ -50,11 +37,7 @@ def allocate(model: bytes) -> None:
 
 def litert(model: bytes, inputs: Sequence[Array], resolver: str = REFERENCE) -> list[Array]:
     """Outputs of LiteRT's reference kernels, in this process: a model that makes it abort ends the test run."""
-    runtime = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
-    interpreter = runtime.Interpreter(
-        model_content=model, num_threads=1, experimental_op_resolver_type=runtime.OpResolverType[resolver]
-    )
-    return _run(interpreter, inputs)
+    return run_once(running.litert(model, resolver), inputs)
 
 
 def assert_same(model: bytes, inputs: Sequence[Array], note: object = "", resolver: str = REFERENCE) -> int:

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = (ROOT / os.environ.get("TFLQ_SHARED", "no-shared-material")).resolve()
@@ -55,6 +57,19 @@ def suite_models(*suites: str) -> Iterator[Case]:
 def _index(suite: str) -> list[dict[str, Any]]:
     index: list[dict[str, Any]] = json.loads((SHARED / "suites" / suite / "index.json").read_text(encoding="utf-8"))
     return index
+
+
+class Digits(NamedTuple):
+    """Handwritten digits: images from 0 to 1 of float32 and the shape (count, 8, 8, 1), and their labels."""
+
+    images: NDArray[np.float32]
+    labels: NDArray[np.int64]
+
+
+def digits() -> Digits:
+    """The images that the models of golden/models were not trained on; a copy for each caller."""
+    with np.load(ROOT / "golden" / "models" / "digits_test.npz") as file:
+        return Digits((file["images"] / np.float32(16)).astype(np.float32), file["labels"])
 
 
 def parameters(cases: list[Case]) -> list[Any]:

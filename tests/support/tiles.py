@@ -11,8 +11,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
-from tflq.engine.microkernels.emission import emit_function
-from tflq.engine.microkernels.float_emission import emit_function as emit_float_tile
+from tflq.engine.microkernels.emission import emit
 
 GCC, QEMU = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 ARM = "aarch64-unknown-linux-gnu"
@@ -40,7 +39,7 @@ int main(void) {
 """
 
 
-def module_of(kernel, triple, emit=emit_function):
+def module_of(kernel, triple):
     """LLVM's text of a module with the kernel as the function `tile`."""
     module = ir.Module("tiles")
     module.triple = triple
@@ -54,8 +53,8 @@ def target_machine(triple, cpu, features):
     return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic")
 
 
-def assembly(kernel, triple, cpu, features, emit=emit_function):
-    text = module_of(kernel, triple, emit)
+def assembly(kernel, triple, cpu, features):
+    text = module_of(kernel, triple)
     return target_machine(triple, cpu, features).emit_assembly(llvm.parse_assembly(text))
 
 
@@ -81,7 +80,7 @@ class HostFloatTile:
     def __init__(self, tile):
         address, i64, f32 = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float
         kinds = (address, i64, address, i64, i64, address, f32, f32, address, i64, i64)
-        self.engine, self.function = on_host(module_of(tile, llvm.get_process_triple(), emit_float_tile), kinds)
+        self.engine, self.function = on_host(module_of(tile, llvm.get_process_triple()), kinds)
 
     def __call__(self, rows, row, weights, panel, block, biases, low, high, out, out_row, out_column, count):
         self.function(

@@ -14,9 +14,9 @@ import pytest
 
 from opfuzz import compare, session
 from opfuzz.case import Case
-from opfuzz.live import Ended, Live, Ran
 from opfuzz.minimise import minimised
 from opfuzz.one_operator import T
+from opfuzz.remote import Ended, Ran, litert
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +64,7 @@ def test_a_wrong_kernel_is_found_and_minimised(monkeypatch: pytest.MonkeyPatch) 
         return result
 
     monkeypatch.setattr(compare, "run_tflq", off_by_one)
-    with Live() as live:
+    with litert() as live:
         one = next(iter(session.judged(1, session.numbers(1, ["MAXIMUM"]), live)))
         assert one.wrong
         smaller = minimised(one.case, one.outcome, live)
@@ -75,7 +75,7 @@ def test_an_abort_of_the_runtime_is_a_result() -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     lowest, minus_one = np.array([-(2**63)], np.int64), np.array([-1], np.int64)
     dividing = Case("FLOOR_MOD", (T("int64", (1,)),) * 2, (T("int64", (1,)),), ((lowest, minus_one),))
-    with Live() as live:
+    with litert() as live:
         assert isinstance(live.run(dividing), Ended)
         (number,) = itertools.islice(session.numbers(1, ["ABS"]), 1)
         assert isinstance(live.run(session.draw_case(1, number)), Ran)

@@ -6,11 +6,13 @@ from typing import Annotated, Literal, TypedDict
 import make_schemas
 import pytest
 
+from support.each import each
+
 if sys.version_info < (3, 11):
     pytest.skip("typing has NotRequired from Python 3.11 on", allow_module_level=True)
 
 
-@pytest.mark.parametrize(("path", "text"), list(make_schemas.files()), ids=lambda value: getattr(value, "name", ""))
+@each(("path", "text"), list(make_schemas.files()), ids=lambda value: getattr(value, "name", ""))
 def test_the_published_schemas_are_those_of_the_types(path, text) -> None:
     assert path.read_text() == text
 

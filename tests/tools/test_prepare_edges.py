@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from opfuzz.edges import NOT_MICRO, Edge, draw_edge
-from opfuzz.live import Ended, Ran, Refused
+from opfuzz.remote import Ended, Ran, Refused
 from opfuzz.session import numbers, operators
 from opfuzz.sides import WRONG, Answer, Side, judged
 from tflq.model.flatbuf import read

@@ -13,10 +13,9 @@ import conformance_records as kept
 import pytest
 import scoreboard
 import scoreboard_picture
-from click.testing import CliRunner
 
-from tflq.devices.conformance.session import Order, make_suite
-from tflq.face.cli.main import cli
+from support.commands import tflq
+from tflq.devices.suites.run import SuiteOrder, make_suite
 
 A, B = "0" * 8, "1" * 8
 
@@ -92,13 +91,13 @@ def test_figures_of_targets_are_those_of_the_records() -> None:
 
 def ran(suite: Path, work: Path) -> dict[str, Any]:
     run = ["conform", "run", suite, "--target", "profile:litert-ref", "--work", work, "--json"]
-    document: dict[str, Any] = json.loads(CliRunner().invoke(cli, list(map(str, run))).stdout)
+    document: dict[str, Any] = json.loads(tflq(*run).stdout)
     return document
 
 
 def test_a_record_is_of_a_runs_outputs(tmp_path: Path) -> None:
     suite, work = tmp_path / "suite.npz", tmp_path / "work"
-    make_suite(str(suite), Order(every=900))
+    make_suite(str(suite), SuiteOrder(every=900))
     document = ran(suite, work)
     document["cases"][0] |= {"result": "ended", "outputs": None}
     kept.write(document, work, "one", "One", "machine", tmp_path / "records")
@@ -121,7 +120,7 @@ def test_a_record_is_of_a_runs_outputs(tmp_path: Path) -> None:
 
 def test_a_run_of_the_rest_makes_an_older_record_whole(tmp_path: Path) -> None:
     suite, rest, folder = tmp_path / "suite.npz", tmp_path / "rest.npz", tmp_path / "records"
-    make_suite(str(suite), Order(every=900))
+    make_suite(str(suite), SuiteOrder(every=900))
     document = ran(suite, tmp_path / "work")
     kept.write(document, tmp_path / "work", "one", "One", "machine", folder)
     whole = json.loads((folder / "one.json").read_text(encoding="utf-8"))
@@ -185,7 +184,7 @@ def test_a_record_that_does_not_fit_its_suite_or_the_list_is_refused(tmp_path: P
 @pytest.mark.slow
 def test_the_record_of_the_reference_is_what_the_profile_computes(tmp_path: Path) -> None:
     suite, work = tmp_path / "suite.npz", tmp_path / "work"
-    make_suite(str(suite), Order(level="smoke"))
+    make_suite(str(suite), SuiteOrder(level="smoke"))
     document = ran(suite, work)
     made = kept.recorded(document, "key", "name", "machine", 1, ())
     real = json.loads((kept.RECORDS / "litert-2.3.0-ref.json").read_text(encoding="utf-8"))

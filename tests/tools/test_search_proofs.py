@@ -17,19 +17,19 @@ from prooffuzz.refute import counterexample
 from prooffuzz.session import Search, Tally
 from tflq.engine.profiles import by_name
 from tflq.model.flatbuf import read
-from tflq.proof import Verdict, Word
-from tflq.proof.operator import Bound, bind
+from tflq.proof import ProfileVerdict, Word
+from tflq.proof.operator import BoundOperator, bind
 from tflq.proof.proof import pairs
 
 #: Cases that take no more than a second.
 QUICK = tuple(n for n in range(120) if draw_case(3, n)[0] in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"))[:25]
 
 
-def bound(case: Case, *profiles: str) -> tuple[Bound, Bound]:
+def bound(case: Case, *profiles: str) -> tuple[BoundOperator, BoundOperator]:
     """The case under two profiles that take it."""
     first, second = (bind(read(case.model()), 0, by_name(name)) for name in profiles)
-    assert isinstance(first, Bound)
-    assert isinstance(second, Bound)
+    assert isinstance(first, BoundOperator)
+    assert isinstance(second, BoundOperator)
     return first, second
 
 
@@ -60,7 +60,7 @@ def test_a_wrong_proof_is_contradicted(taps: list[int]) -> None:
 def test_every_wrong_verdict_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pairs that are all called equal."""
 
-    def careless(*words: Any) -> list[Verdict]:
+    def careless(*words: Any) -> list[ProfileVerdict]:
         return [replace(v, word=Word.EQUAL) for v in pairs(*words)]
 
     monkeypatch.setattr(session, "pairs", careless)

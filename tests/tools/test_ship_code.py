@@ -11,8 +11,8 @@ import ship_code
 import tflq
 from support import suites
 from support.running import run
-from tflq.engine.jit.shipped import unpacked
-from tflq.engine.jit.targets import levels
+from tflq.engine.jit.code_store import shipped_unpacked
+from tflq.engine.jit.processors import levels
 
 
 def test_the_first_models_are_there_and_come_first() -> None:
@@ -72,5 +72,5 @@ def test_equal_words_give_equal_files(tmp_path: Path) -> None:
         ship_code.make([level], tmp_path / str(number), number, True)
     one, two = ((tmp_path / str(number) / f"{level}.code").read_bytes() for number in (1, 2))
     assert one == two
-    names = {name.rpartition("-")[0] for name in unpacked(one)}
-    assert {f"tflq.engine.microkernels.{name}_into" for name in ("tiles.tile", "taps.line", "sums.sum")} <= names
+    names = {name.rpartition("-")[0] for name in shipped_unpacked(one)}
+    assert {f"tflq.engine.microkernels.{name}_into" for name in ("product.tile", "taps.line", "sums.sum")} <= names

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from opfuzz.one_operator import T, build
-from opfuzz.worker import RESOLVERS, UNKNOWN
+from opfuzz.remote import FULL, REFERENCE
+from opfuzz.remote_worker import UNKNOWN
+from support.each import each
 from tflq.engine.profiles import by_name
-from tflq.model.ir.schema import enum
+from tflq.model.ir.model import enum
 
 OPERATORS = sorted(set(enum("BuiltinOperator")) & set(by_name("litert-ref").kernels))
 
@@ -17,7 +19,7 @@ def registered(op: str, version: int) -> bool:
     from ai_edge_litert import interpreter as runtime
 
     model = build(op, [T("float32", (1,))], [T("float32", (1,))], None, version)
-    for name in RESOLVERS:
+    for name in (REFERENCE, FULL):
         resolver = getattr(runtime.OpResolverType, name)
         try:
             runtime.Interpreter(model_content=model, num_threads=1, experimental_op_resolver_type=resolver)
@@ -28,7 +30,7 @@ def registered(op: str, version: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("op", OPERATORS)
+@each("op", OPERATORS)
 def test_versions(op: str) -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     rows = by_name("litert-ref").kernels[op]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,11 @@ import tflq
 from support import suites
 from support.devices import one
 from support.single_op import T
-from tflq.comparison.verification.evidence.dumps import load_dump
+from tflq.comparison.evidence.dumps import load_dump
 from tflq.engine.api.files import save
+from tflq.errors import GoldenError, InputError
+from tflq.model.ir import view
+from tflq.typing import Array
 
 FIRMWARE = suites.ROOT / "examples" / "firmware"
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
@@ -55,6 +59,41 @@ def test_what_the_header_prints_is_read_back(name: str, tmp_path: Path) -> None:
     assert read.keys() == tensors.keys()
     for tensor, value in tensors.items():
         np.testing.assert_array_equal(read[tensor], value)
+
+
+@pytest.mark.slow
+def test_the_logs_of_two_builds_are_compared(tmp_path: Path) -> None:
+    model = tflq.load(MODEL)
+    graph = view(model)
+    fed = graph.inputs[0]
+    tensors = {fed: np.ones(graph.tensors[fed].shape, np.int8), **load_dump(model, DUMP).tensors}
+
+    def log(name: str, values: dict[int, Array]) -> Path:
+        path = tmp_path / name
+        path.write_text("".join(f"tensor {t}: {', '.join(map(str, v.ravel()))}\n" for t, v in values.items()))
+        return path
+
+    before = log("before.log", tensors)
+    same = tflq.diff_goldens(MODEL, before, log("same.txt", tensors))
+    assert (same.verdict.value, same.changed) == ("incomplete", ())  # a dump without some tensors
+    output = graph.ops[1].outputs[0]
+    moved = tensors | {output: tensors[output] ^ 1}
+    found = tflq.diff_goldens(MODEL, before, log("after.log", moved))
+    assert [one.index for one in found.changed] == [1]
+    for values, words in (({output: moved[output]}, "lacks the inputs"), ({fed: tensors[fed] ^ 1}, "another input")):
+        with pytest.raises(GoldenError, match=words):
+            tflq.diff_goldens(MODEL, before, log("other.log", values))
+
+
+def test_a_log_of_another_model_is_called_that(tmp_path: Path) -> None:
+    path, model = tmp_path / "other.log", tflq.load(MODEL)
+    path.write_text("input: 1, 2, 3, 4, 5, 6, 7, 8, 9\n")
+    with pytest.raises(InputError, match="may be of another"):
+        load_dump(model, path)
+    line = "TFLQ 0 9999 1 0 07"
+    path.write_text(f"{line} {zlib.crc32(line.encode()):08x}\n")
+    with pytest.raises(InputError, match="is of another model"):
+        load_dump(model, path)
 
 
 #: Boards of QEMU, with their processors.

@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import tflq as package
 from support import graphs, suites
-from tflq.devices.conformance.one_operator import T, build
+from support.commands import tflq, validate
+from tflq.devices.suites.draft import T, build
 from tflq.errors import InputError, OptionError, UnknownNameError, UnsupportedError
-from tflq.face.cli.main import cli
-from tflq.model.ir.schema import data_text
 
 GOLDEN = suites.ROOT / "golden"
 INT8 = str(GOLDEN / "models" / "digits_mobilenet_int8.tflite")
@@ -26,10 +24,6 @@ RECORDED = str(GOLDEN / "recorded" / "digits_mobilenet_int8.npz")
 DECODER = str(GOLDEN / "models" / "tiny_decoder_int8.tflite")
 #: Profiles of releases that compute MEAN otherwise, and of a device with single rounding.
 SYSTEMS = ("litert-ref", "tflite-2.14-ref", "tflite-2.12-ref", "tflm-cmsis-nn-single", "tflm")
-
-
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["court", *map(str, words)])
 
 
 def bits(name: str, **given: object) -> dict[str, bytes]:
@@ -90,10 +84,10 @@ def test_fewer_than_two_systems_are_no_agreement() -> None:
     found = package.court(INT8, ["litert-ref", "tf-1.15-ref"])
     assert (found.verdict, list(found.failed)) == ("nothing compared", ["tf-1.15-ref"])
     assert "RESIZE_BILINEAR" in found.failed["tf-1.15-ref"]
-    assert tflq(INT8, "--with", "litert-ref").exit_code == 3
+    assert tflq("court", INT8, "--with", "litert-ref").exit_code == 3
     nobody = package.court(INT8, ["tf-1.15-ref", "tf-1.15-opt"])
     assert (nobody.verdict, nobody.groups, nobody.reference) == ("nothing compared", (), "")
-    assert tflq(INT8, "--with", "tf-1.15-ref").exit_code == 3
+    assert tflq("court", INT8, "--with", "tf-1.15-ref").exit_code == 3
 
 
 def test_a_runtime_is_in_the_group_of_its_profile() -> None:
@@ -142,27 +136,26 @@ def test_nan_of_any_payload_is_one_value(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["nobody", "runtime:nobody", "profile.yaml", "runtime:", "openvino precision=f8"])
 def test_an_unknown_system_is_refused(name: str) -> None:
-    done = tflq(INT8, "--with", f"litert-ref,{name}")
+    done = tflq("court", INT8, "--with", f"litert-ref,{name}")
     assert done.exit_code == 2, done.output
 
 
 def test_the_document_follows_its_schema_and_a_page_is_written(tmp_path: Path) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     page = tmp_path / "court.html"
-    done = tflq(INT8, "--with", ",".join((*SYSTEMS, "tf-1.15-ref")), "--samples", 4, "--json", "--html", page)
+    done = tflq("court", INT8, "--with", ",".join((*SYSTEMS, "tf-1.15-ref")), "--samples", 4, "--json", "--html", page)
     assert done.exit_code == 1
     document = json.loads(done.stdout)
-    jsonschema.validate(document, json.loads(data_text("court.schema.json")), jsonschema.Draft202012Validator)
+    validate(document, "court")
     assert "Where systems with the same inputs part" in page.read_text()
     assert "the number of systems decides nothing" in page.read_text()
     assert "those of the first sample that differs" in page.read_text()
-    assert "first sample" not in tflq(INT8, "--with", ",".join(SYSTEMS)).output
+    assert "first sample" not in tflq("court", INT8, "--with", ",".join(SYSTEMS)).output
 
 
 def test_a_model_without_operators_or_inputs_that_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         package.court(INT8, ["litert-ref", "tflm"], [np.zeros(3, np.int8)])
-    assert tflq(tmp_path / "nothing.tflite").exit_code == 2
+    assert tflq("court", tmp_path / "nothing.tflite").exit_code == 2
 
 
 def test_the_formula_decides_and_no_majority(tmp_path: Path) -> None:

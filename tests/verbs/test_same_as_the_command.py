@@ -13,28 +13,27 @@ import pytest
 from click.testing import CliRunner
 
 import tflq
-from support import suites
-from tflq.engine.api.subject import subject
+from support import commands, suites
+from tflq.engine.api.files import subject
 from tflq.face.cli.main import VERBS, cli
-from tflq.face.report.verbs.bench.document import bench_document
-from tflq.face.report.verbs.compare.document import compare_document
-from tflq.face.report.verbs.conform.changes import changes_document
-from tflq.face.report.verbs.conform.document import verdict_document
+from tflq.face.report.verbs.bench import bench_document
+from tflq.face.report.verbs.compare import compare_document
+from tflq.face.report.verbs.conform import verdict_document
+from tflq.face.report.verbs.conform_changes import changes_document
 from tflq.face.report.verbs.court import court_document
 from tflq.face.report.verbs.diff import diff_document
-from tflq.face.report.verbs.explain.document import element_run_document, explain_document
-from tflq.face.report.verbs.fit.document import fit_document
+from tflq.face.report.verbs.explain import element_run_document, explain_document
+from tflq.face.report.verbs.fit import fit_document
 from tflq.face.report.verbs.golden import drift_document
-from tflq.face.report.verbs.inspect.document import inspect_document
-from tflq.face.report.verbs.learn.document import learn_document
+from tflq.face.report.verbs.inspect import inspect_document
+from tflq.face.report.verbs.learn import learn_document
 from tflq.face.report.verbs.lint import lint_document
-from tflq.face.report.verbs.profiles.document import agreements_document, effects_document, pair_document
-from tflq.face.report.verbs.prove.document import prove_document
+from tflq.face.report.verbs.profiles import agreements_document, effects_document, pair_document
+from tflq.face.report.verbs.prove import prove_document
 from tflq.face.report.verbs.run import run_document
-from tflq.face.report.verbs.session.document import session_document
-from tflq.face.report.verbs.verify.document import verify_document
-from tflq.face.report.verbs.why.asked import Asked
-from tflq.face.report.verbs.why.document import why_document
+from tflq.face.report.verbs.session import session_document
+from tflq.face.report.verbs.verify import verify_document
+from tflq.face.report.verbs.why import Asked, why_document
 
 GOLDEN = suites.ROOT / "golden"
 INT8, FLOAT, UNET = (
@@ -48,7 +47,7 @@ DECODER = str(GOLDEN / "models" / "tiny_decoder_int8.tflite")
 
 def said(words: str) -> dict[str, Any]:
     """Return the document that a command prints."""
-    found: dict[str, Any] = json.loads(CliRunner().invoke(cli, [*shlex.split(words), "--json"]).stdout)
+    found: dict[str, Any] = json.loads(commands.tflq(*shlex.split(words), "--json").stdout)
     return found
 
 
@@ -69,9 +68,7 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
     "lint": (f"lint {UNET}", lambda: lint_document(tflq.lint(UNET), None, 0)),
     "profiles of a pair": (
         "profiles diff tflm tflm-cmsis-nn-single",
-        lambda: (lambda pair: pair_document(pair.first, pair.second, pair.differences))(
-            tflq.compare_profiles("tflm", "tflm-cmsis-nn-single")
-        ),
+        lambda: pair_document(tflq.compare_profiles("tflm", "tflm-cmsis-nn-single")),
     ),
     "profiles": (f"profiles effects {INT8}", lambda: effects_document(tflq.profile_effects(INT8))),
     "profiles since": (
@@ -94,7 +91,7 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
     ),
     "explain": (
         f"explain {DENSE} --dump {DEVICE}",
-        lambda: explain_document(DENSE, DEVICE, tflq.explain(DENSE, DEVICE), ()),
+        lambda: explain_document(tflq.explain(DENSE, DEVICE), DENSE, DEVICE),
     ),
     "explain an element": (
         f"explain {INT8} --op 1 --element 0,1,1,1",
@@ -160,16 +157,15 @@ def test_runs_are_compared_as_the_command_does(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("device")
 def test_a_profile_is_learned_as_the_command_does(tmp_path: Path) -> None:
     words = f"learn --dump {DEVICE} --model {DENSE} -o {tmp_path / 'device.yaml'}"
-    found = tflq.learn(dumps=[DEVICE], models=[DENSE])
+    found = tflq.learn(evidence=[DEVICE], models=[DENSE])
     assert plain(learn_document(found, str(tmp_path / "device.yaml"))) == without_times(said(words))
 
 
 def test_models_are_compared_as_the_command_does(tmp_path: Path) -> None:
-    with np.load(GOLDEN / "models" / "digits_test.npz") as file:
-        np.save(tmp_path / "x.npy", np.float32(file["images"][:8] / 16))
+    np.save(tmp_path / "x.npy", suites.digits().images[:8])
     words = f"compare {FLOAT} {INT8} --inputs {tmp_path / 'x.npy'} --runtimes litert-ref,litert-opt"
     found = tflq.compare(FLOAT, INT8, tmp_path / "x.npy", runtimes=["litert-ref", "litert-opt"])
-    document = compare_document(subject(FLOAT).facts, subject(INT8).facts, found)
+    document = compare_document(found, subject(FLOAT).facts, subject(INT8).facts)
     assert plain(document) == without_times(said(words))
 
 

@@ -12,12 +12,12 @@ import tflq
 from support import suites
 from support.convolved import REF, network, result, runs
 from support.sweeping import few
-from tflq.comparison.verification.bundle import save_bundle
-from tflq.comparison.verification.evidence.dumps import load_dump
-from tflq.comparison.verification.golden import Golden, InputFacts, Observation
-from tflq.diagnosis.mistakes.requantization import MISTAKES
-from tflq.diagnosis.why import Fault
-from tflq.engine.api.part import part_of
+from tflq.comparison.evidence.dumps import load_dump
+from tflq.comparison.goldens.golden import Golden, InputFacts, Observation
+from tflq.comparison.goldens.stored import save_bundle
+from tflq.diagnosis.mistakes.stages import MISTAKES
+from tflq.diagnosis.why import Party
+from tflq.engine.api.many import part_of
 from tflq.errors import InputError
 from tflq.model.ir import view
 from tflq.verbs.why import _foreign_origin
@@ -47,7 +47,7 @@ def test_outputs_of_the_sample_before_may_be_the_devices() -> None:
     arrays = {f"s{k}_t0": values[0] for k, values in enumerate(every)}
     arrays |= {f"s{k}_t{output}": every[k - 1][output] if k else every[0][output] * 0 for k in range(len(every))}
     found = tflq.why(MODEL, arrays)
-    assert found.fault == Fault.OPEN
+    assert found.fault == Party.OPEN
     assert "or the device kept them (stale)" in str(found).splitlines()[0]
 
 
@@ -102,11 +102,11 @@ def test_a_constant_output_that_follows_from_its_inputs_is_not_noted() -> None:
     assert "never written, perhaps" not in text
 
 
-OPENVINO = ("openvino", Fault.RUNTIME)
+OPENVINO = ("openvino", Party.RUNTIME)
 
 
-@pytest.mark.parametrize(("name", "fault"), few([OPENVINO, ("npu", Fault.OPEN)], OPENVINO))
-def test_a_recording_that_names_a_foreign_system_is_of_that(tmp_path: Path, name: str, fault: Fault) -> None:
+@pytest.mark.parametrize(("name", "fault"), few([OPENVINO, ("npu", Party.OPEN)], OPENVINO))
+def test_a_recording_that_names_a_foreign_system_is_of_that(tmp_path: Path, name: str, fault: Party) -> None:
     """One LSB in one output is too little evidence for any cause; the recording's own word is enough for the party."""
     (values,), output = runs(network(), 1), view(network()).outputs[0]
     facts = {"format": "tflq-golden/1", "samples": 1, "tensors": False, "runtime": {"name": name, "version": "1.2"}}
@@ -133,6 +133,6 @@ def test_a_recording_names_its_system_in_either_form(tmp_path: Path) -> None:
 
 def test_arrays_may_have_any_name() -> None:
     entries = load_dump(tflq.load(DENSE), RECORDED).tensors
-    assert tflq.why(DENSE, {**entries, "file": np.zeros(3)}).fault != Fault.USER
+    assert tflq.why(DENSE, {**entries, "file": np.zeros(3)}).fault != Party.USER
     with pytest.raises(InputError, match="Python objects"):
         tflq.why(DENSE, {**entries, "file": np.array([None, "x"])})

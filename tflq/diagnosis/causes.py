@@ -1,16 +1,50 @@
-"""Causes of one operator's differing bits, the facts about them, and the remaining doubts."""
+"""Causes of one operator's differing bits, the facts about them, and the remaining doubts.
+
+The places of differing elements: only facts that hold for all of them, and not for all elements.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 
-from tflq.diagnosis.certainty import Certainty, Evidence
-from tflq.diagnosis.faults.defect import Defect
-from tflq.diagnosis.hypotheses import Hypothesis, Kind
-from tflq.diagnosis.outcomes import Fault
-from tflq.diagnosis.placement import Places
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.diagnosis.certainty import Certainty, Weighed
+from tflq.diagnosis.faults.case import Defect
+from tflq.diagnosis.hypotheses import Hypothesis, HypothesisKind, Raised
+
+#: Sizes of the blocks of channels that vectorized kernels compute at once.
+_BLOCKS = (16, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Spots:
+    """Facts about all differing elements of a tensor.
+
+    `hit` are the channels with such elements out of `channels`, empty if all have some. `tails` are the sizes of blocks
+    of channels after whose last whole one the elements begin. With `at_border`, all are at the border of the image.
+    """
+
+    channels: int = 0
+    hit: tuple[int, ...] = ()
+    tails: tuple[int, ...] = ()
+    at_border: bool = False
+
+
+def places(unequal: NDArray[np.bool_]) -> Spots:
+    """Return the places of the true elements of a mask (channels last; rank 4 is N, H, W, C)."""
+    if not (unequal.any() and unequal.ndim):
+        return Spots()
+    channels = unequal.shape[-1]
+    hit = np.flatnonzero(unequal.reshape(-1, channels).any(axis=0)).tolist()
+    tails = tuple(block for block in _BLOCKS if 0 < channels - channels % block <= hit[0])
+    is_image = unequal.ndim == 4 and min(unequal.shape[1:3]) > 2
+    at_border = is_image and not bool(unequal[:, 1:-1, 1:-1].any())
+    return Spots(channels, tuple(hit) if len(hit) < channels else (), tails, at_border)
 
 
 class CauseVerdict(str, Enum):
@@ -50,7 +84,7 @@ class Cause:
     is_proved: bool = False
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> HypothesisKind:
         """The kind of the most probable member."""
         return self.members[0].kind
 
@@ -67,7 +101,7 @@ class Cause:
     @property
     def is_a_profile(self) -> bool:
         """True if a profile is among the members."""
-        return any(member.kind == Kind.PROFILE for member in self.members)
+        return any(member.kind == HypothesisKind.PROFILE for member in self.members)
 
     @property
     def exact(self) -> bool:
@@ -81,6 +115,55 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """The causes of an operator that reproduce every bit, by what else is known.
+
+    Attributes:
+        fitting: All of them: if there are several, this input does not distinguish them. If one reproduces other
+            operators of the same kernel as well, those that do not are dropped. Of the rest, those that explain most
+            of the other divergent operators are kept: one cause is likelier than many.
+        only_here: The causes that are dropped because they explain fewer of the other operators.
+        exact: The likeliest of the fitting causes: profiles, if there are any. A runtime's known arithmetic is likelier
+            than a mistake that no known runtime makes. If the dump has too little evidence, no mistake is named. If
+            inputs were also computed, no cause is named at all, since their producers may be at fault.
+        less_likely: The mistakes beside `exact` profiles.
+        possible: All fitting causes, if there is too little evidence to name any of them as likely.
+        first: The likeliest cause, named or not.
+        is_doubted: Whether the likeliest cause needs twice the bits of evidence.
+        reached: The certainty that the likeliest cause can reach by the bits of evidence alone.
+    """
+
+    fitting: tuple[Cause, ...] = ()
+    only_here: tuple[Cause, ...] = ()
+    exact: tuple[Cause, ...] = ()
+    less_likely: tuple[Cause, ...] = ()
+    possible: tuple[Cause, ...] = ()
+    first: Cause | None = None
+    is_doubted: bool = False
+    reached: Certainty = Certainty.NONE
+
+
+def ranked(causes: Sequence[Cause], evidence: Weighed, differing: int, *, has_assumed: bool) -> Ranking:
+    """Return the ranking of causes of `differing` elements; `has_assumed` if inputs were computed, not dumped."""
+    exact = [cause for cause in causes if cause.exact]
+    kept = [cause for cause in exact if not cause.not_at] or exact
+    most = max((len(cause.also_at) for cause in kept), default=0)
+    fitting = tuple(cause for cause in kept if len(cause.also_at) == most)
+    only_here = tuple(cause for cause in exact if cause not in fitting)
+    if not fitting:
+        return Ranking(only_here=only_here)
+    leading = tuple(cause for cause in fitting if cause.is_a_profile) or fitting
+    first = leading[0]
+    is_doubted = has_assumed or bool(first.not_at)
+    reached = evidence.reaches(first.kind, is_doubted=is_doubted)
+    few = differing < evidence.needed(first.kind, is_doubted=is_doubted, certainty=Certainty.LIKELY)
+    named = Ranking(fitting, only_here, first=first, is_doubted=is_doubted, reached=reached)
+    if reached == Certainty.NONE and (has_assumed or (few and not first.is_a_profile)):
+        return replace(named, possible=fitting)
+    return replace(named, exact=leading, less_likely=tuple(cause for cause in fitting if cause not in leading))
+
+
+@dataclass(frozen=True, eq=False)
 class Explanation:
     """The explanation of one operator. `causes` change some element, best first.
 
@@ -94,50 +177,29 @@ class Explanation:
     matching: int
     elements: int
     causes: tuple[Cause, ...]
-    evidence: Evidence = field(default_factory=Evidence)
-    places: Places = field(default_factory=Places)  # of the differing elements of its first differing tensor
+    evidence: Weighed = field(default_factory=Weighed)
+    places: Spots = field(default_factory=Spots)  # of the differing elements of its first differing tensor
     alike: tuple[int, ...] = ()  # other operators of the same kernel that exact causes were compared with
     beyond: tuple[int, ...] = ()  # divergent operators of other kernels that exact causes were compared with
     assumed: tuple[int, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Raised, ...] = ()
     defect: Defect | None = None
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """The causes that reproduce every bit, the likeliest apart from the others."""
+        differing = self.elements - self.matching
+        return ranked(self.causes, self.evidence, differing, has_assumed=bool(self.assumed))
 
     @property
     def fitting(self) -> tuple[Cause, ...]:
-        """All causes that reproduce every bit: if there are several, this input does not distinguish them.
-
-        If one reproduces other operators of the same kernel as well, those that do not are dropped. Of the rest, those
-        that explain most of the other divergent operators are kept: one cause is likelier than many.
-        """
-        fitting = [cause for cause in self.causes if cause.exact]
-        fitting = [cause for cause in fitting if not cause.not_at] or fitting
-        most = max((len(cause.also_at) for cause in fitting), default=0)
-        return tuple(cause for cause in fitting if len(cause.also_at) == most)
+        """See `Ranking`."""
+        return self.ranking.fitting
 
     @property
     def exact(self) -> tuple[Cause, ...]:
-        """The likeliest of the fitting causes: profiles, if there are any.
-
-        A runtime's known arithmetic is likelier than a mistake that no known runtime makes. If the dump has too little
-        evidence, no mistake is named. If inputs were also computed, no cause is named at all, since their producers may
-        be at fault.
-        """
-        return () if self._is_unnamed else self._leading
-
-    @property
-    def possible(self) -> tuple[Cause, ...]:
-        """Causes that reproduce every bit, but have too little evidence to be named as likely."""
-        return self.fitting if self._is_unnamed else ()
-
-    @property
-    def less_likely(self) -> tuple[Cause, ...]:
-        """Mistakes that reproduce every bit if a profile does, too."""
-        return () if self._is_unnamed else tuple(cause for cause in self.fitting if cause not in self._leading)
-
-    @property
-    def only_here(self) -> tuple[Cause, ...]:
-        """Causes that reproduce every bit, but are dropped because they explain fewer of the other operators."""
-        return tuple(cause for cause in self.causes if cause.exact and cause not in self.fitting)
+        """See `Ranking`."""
+        return self.ranking.exact
 
     @property
     def certainty(self) -> Certainty:
@@ -145,7 +207,7 @@ class Explanation:
         return {
             CauseVerdict.EXPLAINED: Certainty.CERTAIN,
             CauseVerdict.LIKELY: Certainty.LIKELY,
-            CauseVerdict.AMBIGUOUS: Certainty.LIKELY if self.reached != Certainty.NONE else Certainty.NONE,
+            CauseVerdict.AMBIGUOUS: Certainty.LIKELY if self.ranking.reached != Certainty.NONE else Certainty.NONE,
         }.get(self.verdict, Certainty.NONE)
 
     @property
@@ -155,12 +217,12 @@ class Explanation:
             return CauseVerdict.SAME
         if self.defect is not None and self.is_a_defect:
             return _BY_DEFECT[self.defect.certainty]
-        if self.possible:
+        if self.ranking.possible:
             return CauseVerdict.UNTOLD
         if len(self.exact) > 1:
             return CauseVerdict.AMBIGUOUS
         if self.exact:
-            if self.reached == Certainty.NONE:
+            if self.ranking.reached == Certainty.NONE:
                 return CauseVerdict.UNTOLD
             return CauseVerdict.LIKELY if any(self.doubts) else CauseVerdict.EXPLAINED
         best = self.causes[0].matching if self.causes else 0
@@ -173,35 +235,12 @@ class Explanation:
         return self.defect is not None and not self.fitting
 
     @property
-    def _leading(self) -> tuple[Cause, ...]:
-        return tuple([cause for cause in self.fitting if cause.is_a_profile] or self.fitting)
-
-    @property
-    def _is_unnamed(self) -> bool:
-        if not self._leading or self.reached != Certainty.NONE:
-            return False
-        kind, differing = self._leading[0].kind, self.elements - self.matching
-        few = differing < self.evidence.needed(kind, is_doubted=self._is_doubted, certainty=Certainty.LIKELY)
-        return bool(self.assumed) or (few and not self._leading[0].is_a_profile)
-
-    @property
-    def _is_doubted(self) -> bool:
-        return bool(self.assumed) or any(cause.not_at for cause in self._leading[:1])
-
-    @property
-    def reached(self) -> Certainty:
-        """The certainty that the likeliest cause can reach by the bits of evidence alone."""
-        if not self._leading:
-            return Certainty.NONE
-        return self.evidence.reaches(self._leading[0].kind, is_doubted=self._is_doubted)
-
-    @property
     def doubts(self) -> Iterator[str]:
         """The reasons why the only cause is not certain."""
-        if not self._leading:
+        cause, evidence = self.ranking.first, self.evidence
+        if cause is None:
             return
-        cause, evidence = self._leading[0], self.evidence
-        needed = evidence.needed(cause.kind, is_doubted=self._is_doubted)
+        needed = evidence.needed(cause.kind, is_doubted=self.ranking.is_doubted)
         if evidence.bits < needed:
             tried = evidence.tried.get(cause.kind, 1)
             elements = "1 telling element" if evidence.telling == 1 else f"{evidence.telling:,} telling elements"
@@ -211,5 +250,5 @@ class Explanation:
             yield "all telling elements come from one input"
         if not cause.is_told:
             yield f"{len(cause.members)} hypotheses give the same bits here and are not proved to be the same"
-        if self.less_likely:
+        if self.ranking.less_likely:
             yield "mistakes reproduce every bit, too"

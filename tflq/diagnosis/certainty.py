@@ -27,10 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.comparison.inspection.difference import difference, unequal
-from tflq.diagnosis.hypotheses import Kind
-from tflq.diagnosis.outcomes import Results
-from tflq.engine.api.part import Part
+from tflq.comparison.inspection.difference import difference, digest_of, unequal
+from tflq.diagnosis.hypotheses import HypothesisKind, Results
+from tflq.engine.api.many import Part
 from tflq.engine.kernels.facts import OPERATORS
 from tflq.typing import Array
 
@@ -51,7 +50,7 @@ class Certainty(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Weighed:
     """The evidence of a dump on one operator.
 
     `telling` counts distinct elements, `stimuli` distinct inputs of these, `tried` hypotheses with different results:
@@ -60,7 +59,7 @@ class Evidence:
 
     telling: int = 0
     stimuli: int = 0
-    tried: Mapping[Kind, int] = field(default_factory=dict)
+    tried: Mapping[HypothesisKind, int] = field(default_factory=dict)
     far: int = 0
 
     @property
@@ -68,13 +67,13 @@ class Evidence:
         """Binary orders of magnitude of the dump's evidence against wrong hypotheses."""
         return self.telling + self.far
 
-    def needed(self, kind: Kind, *, is_doubted: bool, certainty: Certainty = Certainty.CERTAIN) -> int:
+    def needed(self, kind: HypothesisKind, *, is_doubted: bool, certainty: Certainty = Certainty.CERTAIN) -> int:
         """Return the bits of evidence that a cause of that kind needs."""
         bits = math.log2(max(1, self.tried.get(kind, 1)))
         needed = math.ceil(bits) + (_CERTAIN if certainty == Certainty.CERTAIN else _LIKELY)
         return 2 * needed if is_doubted else needed
 
-    def reaches(self, kind: Kind, *, is_doubted: bool) -> Certainty:
+    def reaches(self, kind: HypothesisKind, *, is_doubted: bool) -> Certainty:
         """Return the certainty that a cause of that kind can reach by the bits of evidence alone."""
         for certainty in (Certainty.CERTAIN, Certainty.LIKELY):
             if self.bits >= self.needed(kind, is_doubted=is_doubted, certainty=certainty):
@@ -82,18 +81,18 @@ class Evidence:
         return Certainty.NONE
 
 
-def evidence_of(pairs: list[tuple[Part, Results]], tried: Mapping[Kind, int]) -> Evidence:
+def evidence_of(pairs: list[tuple[Part, Results]], tried: Mapping[HypothesisKind, int]) -> Weighed:
     """Return the evidence of samples; each is an operator with its dumped results, and the profile's."""
     seen = [_seen(alone, values, k) for k, (alone, values) in enumerate(_distinct(pairs))]
     keys = {key for sample, _, _ in seen for key in sample}
     distances = {d for _, _, sample in seen for d in sample}
     far = math.floor(sum(math.log2(d) for d in distances))
-    return Evidence(len(keys), sum(len(places) for _, places, _ in seen), tried, far)
+    return Weighed(len(keys), sum(len(places) for _, places, _ in seen), tried, far)
 
 
 def _distinct(pairs: list[tuple[Part, Results]]) -> list[tuple[Part, Results]]:
     """Return samples with distinct inputs."""
-    kept = {tuple(value.tobytes() for value in part.inputs.values()): (part, values) for part, values in pairs}
+    kept = {digest_of(part.inputs.values()): (part, values) for part, values in pairs}
     return list(kept.values())
 
 

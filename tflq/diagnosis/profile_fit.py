@@ -12,21 +12,20 @@ from enum import Enum
 from functools import cached_property, partial
 from typing import TypeAlias
 
+from tflq.comparison.evidence.dumps import Dump
 from tflq.comparison.inspection.difference import Difference
-from tflq.comparison.verification.compared import Shared
-from tflq.comparison.verification.dump import Dump
-from tflq.comparison.verification.localization import Localizer, alone
-from tflq.comparison.verification.results import Located, Status, merge_samples, status_of
-from tflq.diagnosis.certainty import Certainty, Evidence, inside
-from tflq.diagnosis.discrimination import Discrimination
-from tflq.diagnosis.foreign import foreign_causes
-from tflq.diagnosis.hypotheses import Kind, nearness
+from tflq.comparison.results import Located, Status, merge_samples, status_of
+from tflq.comparison.verification.localization import Localizer, SharedResults, alone
+from tflq.diagnosis.apart import Discrimination
+from tflq.diagnosis.certainty import Certainty, Weighed, inside
+from tflq.diagnosis.hypotheses import HypothesisKind, nearness
 from tflq.diagnosis.localization import BySample, localize_samples, trust, walk
-from tflq.diagnosis.rows import computation
-from tflq.display import display_by
-from tflq.engine.kernels.exactness import Exactness
+from tflq.diagnosis.mistakes.device import computation
+from tflq.diagnosis.runtimes import foreign_causes
+from tflq.engine.kernels.kernel import Exactness
 from tflq.engine.profiles import PROFILES, Profile, by_name
 from tflq.model.ir import Model, view
+from tflq.texts import Tabular, display_by
 
 #: ULP of the largest magnitude by which another order of sums changes float32 results: float16 rounds by 4,096.
 _REORDERED = 1 << 10
@@ -48,9 +47,9 @@ class FitVerdict(str, Enum):
     NOTHING = "nothing"  # nothing was compared
 
 
-@display_by("fit.report:fit_report")
+@display_by("fit:fit_report", "fit_document", "parts")
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(Tabular):
     """A dump compared with all profiles. `matrix` has a column of cells for each, the nearest to `base` first.
 
     `operators` are the names of the model's operators, in order of execution. `failures` gives, by operator index, the
@@ -118,15 +117,17 @@ class Fit:
     @property
     def needed(self) -> int:
         """The number of informative results that excludes a fit by chance: see `certainty`."""
-        return Evidence(tried={Kind.PROFILE: len(set(self.matrix.values()))}).needed(Kind.PROFILE, is_doubted=False)
+        return Weighed(tried={HypothesisKind.PROFILE: len(set(self.matrix.values()))}).needed(
+            HypothesisKind.PROFILE, is_doubted=False
+        )
 
     @property
     def certainty(self) -> Certainty:
         """The certainty that the device has the arithmetic of one of the fitting profiles."""
         if self.verdict != FitVerdict.FITS:
             return Certainty.NONE
-        evidence = Evidence(self.telling, tried={Kind.PROFILE: len(set(self.matrix.values()))})
-        reached = evidence.reaches(Kind.PROFILE, is_doubted=False)
+        evidence = Weighed(self.telling, tried={HypothesisKind.PROFILE: len(set(self.matrix.values()))})
+        reached = evidence.reaches(HypothesisKind.PROFILE, is_doubted=False)
         return Certainty.LIKELY if self.foreign and reached == Certainty.CERTAIN else reached
 
     @property
@@ -238,7 +239,7 @@ def fit(
     by_sample = localize_samples(model, dumps, first) if by_sample is None else by_sample
     believed = [trust(dump, operators) for dump, operators in zip(dumps, by_sample, strict=True)]
     graph = view(model)
-    parts, shared = tuple(alone(model, op.index) for op in graph.ops), Shared(computation)
+    parts, shared = tuple(alone(model, op.index) for op in graph.ops), SharedResults(computation)
     profiles = tuple(profile for profile in candidates(first) if not among or profile.name in among)
     walker = Localizer(model, first, parts=parts, shared=shared, reads_constants=False, carries=True)
     # All profiles take an operator before any takes the next: `shared` holds the results of one operator.

@@ -8,18 +8,18 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tflq.comparison.inspection.difference import difference, unequal
-from tflq.comparison.verification.dump import Dump
-from tflq.comparison.verification.results import Located
-from tflq.diagnosis.crop import narrowings
+from tflq.comparison.evidence.dumps import Dump
+from tflq.comparison.inspection.difference import difference, same_bits, unequal
+from tflq.comparison.results import Located
+from tflq.diagnosis.crops import narrowings
 from tflq.diagnosis.localization import locate, operator_alone, trust
-from tflq.display import display_by
-from tflq.engine.api.part import Part
+from tflq.engine.api.many import Part
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import Profile
 from tflq.errors import InputError, TflqError
 from tflq.model.ir import Model, view, with_graph
 from tflq.model.surgery.cut import compact, cut
+from tflq.texts import Documented, display_by
 from tflq.typing import Array
 
 Sample: TypeAlias = "tuple[Array, ...]"
@@ -27,9 +27,9 @@ Sample: TypeAlias = "tuple[Array, ...]"
 Check: TypeAlias = "Callable[[Model, Sample], bool]"
 
 
-@display_by("reduce:reduce_card")
+@display_by("reduce:reduce_card", "reduce_document")
 @dataclass(frozen=True, slots=True, eq=False)
-class Reduced:
+class Reduced(Documented):
     """The remaining model. `operators` are indices of the original; `expected` are the profile's outputs for `sample`.
 
     `got` are the dump's outputs; with a check they are unknown and None.
@@ -209,7 +209,7 @@ def _fewer_values(model: Model, sample: Sample, check: Check) -> Sample:
                 changed = sample[position].copy()
                 changed.reshape(-1)[block] = zero
                 candidate = (*sample[:position], changed, *sample[position + 1 :])
-                if not np.array_equal(changed, sample[position]) and check(model, candidate):
+                if not same_bits(changed, sample[position]) and check(model, candidate):
                     sample = candidate
     return sample
 

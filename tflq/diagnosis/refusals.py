@@ -12,18 +12,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tflq.engine.kernels.facts import OPERATORS
-from tflq.engine.kernels.facts.versions import need
+from tflq.engine.kernels.facts.rules import need
 from tflq.engine.kernels.validity import RELEASES
-from tflq.escaping import quoted
 from tflq.model.ir import Model, TensorType, view
 from tflq.model.ir.graph import OperatorView
-from tflq.statements import Statement
+from tflq.texts import Statement, quoted
 
 _Said = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class LoggedRefusal:
     """A line of a log in which a runtime refuses the model: what it means, and what to change.
 
     `operator` is the index and name of the operator that it is about, if it names one of the model's.
@@ -40,7 +39,7 @@ class Refusal:
         return self.cause.kind not in ("refused-failed", "refused-allocation")
 
 
-def find_refusal(model: Model, text: str) -> Refusal | None:
+def find_refusal(model: Model, text: str) -> LoggedRefusal | None:
     """Return the cause that a log gives for a refused model, before its consequences; None if no line is known."""
     lines = [line[:_LONGEST] for line in text.splitlines()]
     for kind, pattern, say in _ROWS:
@@ -50,7 +49,7 @@ def find_refusal(model: Model, text: str) -> Refusal | None:
                 op = _named(model, found.groupdict())
                 cause, fix = say(found, model, op)
                 where = None if op is None else (op.index, op.name)
-                return Refusal(number, Statement(cause, f"refused-{kind}", line=number), fix, where)
+                return LoggedRefusal(number, Statement(cause, f"refused-{kind}", line=number), fix, where)
     return None
 
 

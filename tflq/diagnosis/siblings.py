@@ -4,24 +4,20 @@ A kernel is one piece of code, so its cause must fit wherever it runs. If anothe
 tensors differs, causes are kept that reproduce these operators as well. If none of them differs, nothing follows: the
 mistake may be in one layer only. Of the remaining causes, those that also reproduce divergent operators of other
 kernels come first.
+
+Causes that many operators or cases share, as values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from tflq.comparison.verification.dump import Dump
-from tflq.comparison.verification.results import Located
+from tflq.comparison.results import Located
+from tflq.diagnosis.case import OperatorCase
 from tflq.diagnosis.causes import Cause, Explanation
 from tflq.diagnosis.certainty import Certainty, evidence_of
-from tflq.diagnosis.hypotheses import Hypothesis, Kind, hypotheses
-from tflq.diagnosis.localization import differing_elements, operator_alone
-from tflq.diagnosis.mistakes import Device
-from tflq.diagnosis.outcomes import results, score
-from tflq.engine.api.part import Part
-from tflq.engine.profiles import Profile
-from tflq.errors import TflqError
+from tflq.diagnosis.localization import differing_elements
 from tflq.model.ir import Model, view
 
 #: Number of compared operators of the same kernel: differing and equal ones. Number of operators of other kernels.
@@ -30,10 +26,12 @@ _SIBLINGS, _OTHERS = 3, 3
 _LARGEST = 1 << 20
 
 
-def compare_elsewhere(
-    explanation: Explanation, model: Model, dump: Dump, profile: Profile, operators: Sequence[Located]
-) -> Explanation:
-    """Return the explanation with its causes compared with other operators, if that can exclude some of them."""
+def compare_elsewhere(explanation: Explanation, case: OperatorCase, operators: Sequence[Located]) -> Explanation:
+    """Return the explanation of a case with its causes compared with other operators of the case's first sample.
+
+    It is unchanged if that can exclude none of them.
+    """
+    model = case.model
     fitting = [cause for cause in explanation.causes if cause.exact]
     if not fitting or explanation.certainty == Certainty.CERTAIN:
         return explanation
@@ -41,13 +39,13 @@ def compare_elsewhere(
     known = [o for o in operators if o.index != explanation.index and not o.assumed and _elements(o) <= _LARGEST]
     alike = _siblings([o for o in known if _kind(model, o.index) == own])
     others = _one_of_each(model, [o for o in known if o.differs and _kind(model, o.index) != own])
-    same_kernel, beyond = (_alone(model, dump, profile, found) for found in (alike, others))
+    same_kernel, beyond = (_cases(case, found) for found in (alike, others))
     if not any(sibling.differs for sibling in same_kernel.values()):
         same_kernel = {}
     causes = tuple(_compare(cause, same_kernel, beyond) if cause.exact else cause for cause in explanation.causes)
     evidence = explanation.evidence
     if any(cause.exact and not cause.not_at for cause in causes):
-        more = evidence_of([(s.part, s.base) for s in same_kernel.values()], {})
+        more = evidence_of([pair for sibling in same_kernel.values() for pair in sibling.pairs], {})
         evidence = replace(
             evidence,
             telling=evidence.telling + more.telling,
@@ -57,39 +55,7 @@ def compare_elsewhere(
     return replace(explanation, causes=causes, alike=tuple(same_kernel), beyond=tuple(beyond), evidence=evidence)
 
 
-class Known:
-    """An operator on a device's inputs, and the hypotheses that reproduce it."""
-
-    def __init__(self, part: Part, profile: Profile) -> None:
-        self.part = part
-        self.base = part.run(part.plan(profile))
-        self._profile = profile
-        self._mistakes: Mapping[str, Device] | None = None
-
-    @property
-    def differs(self) -> bool:
-        """True if the profile itself does not reproduce it."""
-        matching, elements = score(self.base, self.part.got)
-        return matching != elements
-
-    def fits(self, hypothesis: Hypothesis) -> bool:
-        """Return whether the hypothesis reproduces every bit here. An unknown name does not."""
-        device = self._device(hypothesis)
-        if device is None:
-            return False
-        matching, elements = score(results(device, self.part), self.part.got)
-        return matching == elements
-
-    def _device(self, hypothesis: Hypothesis) -> Device | None:
-        if hypothesis.kind in (Kind.PROFILE, Kind.ARITHMETIC):
-            return hypothesis.device
-        if self._mistakes is None:
-            found = (h for h in hypotheses(self.part, self._profile) if h.kind == Kind.MISTAKE)
-            self._mistakes = {h.name: h.device for h in found}
-        return self._mistakes.get(hypothesis.name)
-
-
-def _compare(cause: Cause, alike: Mapping[int, Known], beyond: Mapping[int, Known]) -> Cause:
+def _compare(cause: Cause, alike: Mapping[int, OperatorCase], beyond: Mapping[int, OperatorCase]) -> Cause:
     """Return the cause with its members that fit most: first the operators of its kernel, then the others."""
     members = cause.members
     for sibling in alike.values():
@@ -120,14 +86,9 @@ def _one_of_each(model: Model, operators: Sequence[Located]) -> list[Located]:
     return list(most.values())[:_OTHERS]
 
 
-def _alone(model: Model, dump: Dump, profile: Profile, operators: Sequence[Located]) -> dict[int, Known]:
-    known = {}
-    for one in operators:
-        try:
-            known[one.index] = Known(operator_alone(model, dump, one.index, profile), profile)
-        except TflqError:
-            continue
-    return known
+def _cases(of: OperatorCase, operators: Sequence[Located]) -> dict[int, OperatorCase]:
+    cases = (OperatorCase(of.model, of.dumps[:1], one.index, of.profile) for one in operators)
+    return {case.index: case for case in cases if case.is_computable}
 
 
 def _elements(operator: Located) -> int:
@@ -139,3 +100,89 @@ def _kind(model: Model, index: int) -> tuple[object, ...]:
     op = view(model).op(index)
     types = tuple(None if spec is None else spec.type for spec in (*op.input_specs, *op.output_specs))
     return op.record.opcode_index, len(op.inputs), types
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduced:
+    """The cases of one kernel that a cause reproduces, bit by bit.
+
+    `reproduced` of `cases` are reproduced, among them `failing` of `all_failing` that differ from the profile. `bits`
+    are the bits of evidence of the failing ones, `needed` those that a certain cause needs.
+    """
+
+    op: str
+    types: str
+    reproduced: int
+    cases: int
+    failing: int
+    all_failing: int
+    bits: int = 0
+    needed: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """True if every case is reproduced."""
+        return self.reproduced == self.cases
+
+    @property
+    def is_certain(self) -> bool:
+        """True if every case is reproduced, and with enough evidence."""
+        return self.is_whole and self.bits >= self.needed
+
+
+@dataclass(frozen=True, slots=True)
+class JointCause:
+    """One cause of failing cases of one operator or of several.
+
+    `others` reproduce as much. `names` are the failing cases that it reproduces, `failing` counts the failing cases of
+    their groups. `kernels` have its evidence, if it was compared with every case; else it was with some of each group.
+    """
+
+    name: str
+    others: tuple[str, ...]
+    groups: int
+    failing: int
+    operators: tuple[str, ...]
+    names: tuple[str, ...]
+    kernels: tuple[Reproduced, ...] = ()
+
+    @property
+    def cases(self) -> int:
+        """Number of failing cases that it reproduces."""
+        return len(self.names)
+
+    @property
+    def certainty(self) -> Certainty | None:
+        """Certain: every case of every kernel is reproduced with enough evidence, and by nothing else."""
+        if not self.kernels:
+            return None
+        if self.others or not all(kernel.is_certain for kernel in self.kernels):
+            return Certainty.LIKELY
+        return Certainty.CERTAIN
+
+    @property
+    def first(self) -> str:
+        """The case to look at."""
+        return self.names[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Arithmetics that were compared with every case, by the failing cases that they reproduce, most first.
+
+    `nearest` are the kernels without one, each with the nearest arithmetic and what it reproduces. `fault` is the
+    reason why something was not searched.
+    """
+
+    causes: tuple[JointCause, ...] = ()
+    nearest: tuple[tuple[str, Reproduced], ...] = ()
+    fault: str = ""
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The fault, if there is one, as a sentence."""
+        return (f"an arithmetic for many operators could not be searched: {self.fault}",) if self.fault else ()
+
+
+#: No arithmetic was searched, or none was found.
+NONE = Joint()

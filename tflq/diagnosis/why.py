@@ -1,34 +1,312 @@
-"""The answer to "why do these results differ?": nearest profile, first operator, cause, fault, and what to do."""
+"""The answer to "why do these results differ?" as a value: the party at fault, the cause, and its certainty.
+
+Evidence about a device: arrays of a dump, a recording or an output file, which need not fit the model.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
 
 import numpy as np
 
-from tflq.comparison.verification.dump import Dump
-from tflq.comparison.verification.evidence.inputs import has_scale, prepare
-from tflq.comparison.verification.scaling import Scaling
-from tflq.diagnosis.answers import Answer, Fault, Weight
+from tflq.comparison.evidence.dumps import Dump, DumpSource, load_dumps, stored_samples
+from tflq.comparison.evidence.forms import log_text
+from tflq.comparison.evidence.inputs import prepare
+from tflq.comparison.goldens.golden import Golden
+from tflq.comparison.inputs.prepare import Scaling
+from tflq.comparison.inspection.difference import same_bits
+from tflq.comparison.results import Located, Verdict
+from tflq.diagnosis.causes import Cause, CauseVerdict, Explanation
 from tflq.diagnosis.certainty import Certainty
-from tflq.diagnosis.evidence import Evidence
-from tflq.diagnosis.findings import Findings, investigate
-from tflq.diagnosis.localization import BySample, in_order, localize_samples
+from tflq.diagnosis.faults.case import OF_READING, Defect, DefectKind
+from tflq.diagnosis.findings import Findings, confirm, investigate, selections
+from tflq.diagnosis.hypotheses import HypothesisKind
+from tflq.diagnosis.localization import BySample, in_order, localize_samples, only_dumps
 from tflq.diagnosis.profile_fit import Fit, FitVerdict, fit
-from tflq.diagnosis.sampling import confirm, selections
+from tflq.diagnosis.refusals import LoggedRefusal, find_refusal
+from tflq.diagnosis.runtimes import RuntimesApart
 from tflq.diagnosis.usage.inputs import UNFILLED
-from tflq.diagnosis.usage.search import Mistake, Side, find_mistake, near_mistakes
+from tflq.diagnosis.usage.search import Mistake, UserSide, find_mistake, near_mistakes
 from tflq.engine.interpreter import make_plan, run
-from tflq.engine.interpreter.arrays import admit, open_shape
-from tflq.engine.profiles import Profile, by_name
+from tflq.engine.interpreter.evaluation import admit, open_shape
+from tflq.engine.kernels.notes import Fault as NoteOfFault
+from tflq.engine.profiles import PROFILES, Profile, by_name, own_operators
+from tflq.engine.profiles.history import known_faults
 from tflq.errors import InputError, TflqError, TypeMismatchError
-from tflq.model.ir import CARRIER, Model, TensorType, view
-from tflq.progress import Progress, silent
-from tflq.statements import Statement
+from tflq.interrupts import Progress, silent
+from tflq.model.ir import CARRIER, Model, TensorType, only_signed, signed, view
+from tflq.model.ir.constants import codec_of
+from tflq.texts import Documented, Statement, display_by
 from tflq.typing import Array
 
-__all__ = ["Answer", "Fault", "Weight", "answer"]
+__all__ = ["Answer", "InputWeight", "Party", "answer"]
+
+#: Roundings make at most this many LSB.
+_FAR = 4
+
+
+class Party(str, Enum):
+    """The party whose work causes the difference."""
+
+    USER = "user"  # inputs or dumps were prepared otherwise than the model expects
+    MODEL = "model"  # the operator breaks a rule of the specification, so devices need not agree
+    DEVICE = "device"  # an operator computes what no known runtime does
+    RUNTIME = "no one: another runtime's arithmetic"  # the bits of a known profile
+    KNOWN = "another runtime"  # the bits of a known profile, which are a fault of its runtime
+    NONE = "none"  # nothing differs
+    OPEN = "not decided"
+
+
+@dataclass(frozen=True, slots=True)
+class InputWeight:
+    """The effect on the outputs: rows whose arg-max changes, of those compared, and the largest change.
+
+    `effect` is a share of the output's largest magnitude.
+    """
+
+    flipped: int
+    rows: int
+    effect: float
+
+
+@display_by("why:why_card", "why_document")
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer(Documented):
+    """Everything about one piece of evidence.
+
+    `findings` compare it with `base`, or with the nearest profile where only that leaves something unexplained.
+    `mistake` is the user's. `weight` is None if no output could be compared. `runtimes` are the installed ones, if they
+    were compared with each other. `breach` names the rule that the model breaks in the operator that differs. `known`
+    is the runtime that the evidence was recorded from, if it is known; its profile has the same name. `evidence` is the
+    file, runtime or target that the answer is about. `compared` is the number
+    of samples that were enough: the others were compared with the base and with what is named; 0 for all. `recorded` is
+    the foreign system without a profile that a recording names as its origin. `refusal` is the cause in the log of a
+    runtime that did not take the model.
+    """
+
+    base: str
+    fit: Fit | None
+    findings: Findings | None
+    mistake: Mistake | None
+    weight: InputWeight | None
+    samples: int
+    warnings: tuple[str, ...] = ()
+    runtimes: RuntimesApart | None = None
+    breach: Statement | None = None
+    known: str = ""
+    evidence: str = ""
+    compared: int = 0
+    recorded: str = ""
+    refusal: LoggedRefusal | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """True if the profile of the runtime that the evidence was recorded from reproduces everything."""
+        return self.fit is not None and self.known in self.fit.fitting
+
+    @property
+    def defect(self) -> Defect | None:
+        """The fault that is no arithmetic, if that is the cause."""
+        explanation = self.explanation
+        return explanation.defect if explanation is not None and explanation.is_a_defect else None
+
+    @property
+    def nothing(self) -> Defect | None:
+        """That nothing was computed, also where profiles whose runtimes have that fault give the same."""
+        explanation = self.explanation
+        found = None if explanation is None else explanation.defect
+        return found if found is not None and found.kind == DefectKind.NOTHING else None
+
+    @property
+    def is_overflow(self) -> bool:
+        """True if sums exceed the accumulators, so that profiles fit because their runtimes have that fault, too."""
+        return self.defect is not None and self.defect.kind == DefectKind.OVERFLOW
+
+    @property
+    def known_fault(self) -> NoteOfFault | None:
+        """The known fault that exactly the fitting profiles have, in an operator that differs by more than rounding."""
+        if self.fit is None or self.findings is None or not self.fit.fitting or self.is_known:
+            return None
+        differing = {o.op for o in self.findings.differing if any(d.largest > _FAR for d in o.differences.values())}
+        fitting = {name for name in self.fit.fitting if name in PROFILES}
+        for known in known_faults():
+            having = set(known.profiles) & set(self.fit.matrix)
+            is_shared = bool(fitting) and fitting == having and self.base not in having
+            if known.fault.op in differing and is_shared and "refused" not in known.fault.symptom:
+                return known.fault
+        return None
+
+    @property
+    def is_whole(self) -> bool:
+        """True if nothing differs, or if one profile or a fault that is no arithmetic explains the whole."""
+        return self.is_explained and (self.fits or self.defect is not None or self.verdict != Verdict.DIFFERS)
+
+    @property
+    def is_explained(self) -> bool:
+        """True if nothing differs, or a cause is likely."""
+        return self.verdict in (Verdict.SAME, Verdict.CLOSE) or self.certainty != Certainty.NONE
+
+    @property
+    def located(self) -> Located | None:
+        """The operator that the answer is about: the explained one, or the first that differs."""
+        return None if self.findings is None else self.findings.explained or self.findings.first
+
+    @property
+    def nearest(self) -> str | None:
+        """The profile that explains most; None if none can be named."""
+        if self.fit is None or self.fit.verdict in (FitVerdict.NONE, FitVerdict.NOTHING):
+            return None
+        if self.is_known:
+            return self.known
+        return self.base if self.base in self.fit.ties else self.fit.best
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict: same, differs, close, incomplete, or nothing compared."""
+        if self.mistake is not None:
+            return Verdict.DIFFERS
+        return Verdict.NOTHING if self.findings is None else self.findings.verdict
+
+    @property
+    def certainty(self) -> Certainty:
+        """The certainty of what the headline names: a mistake, a profile, or the cause in one operator."""
+        if self.mistake is not None:
+            if self.fit is not None and self.fit.fitting:
+                return self.fit.certainty
+            return Certainty.CERTAIN if self.mistake.is_certain else Certainty.LIKELY
+        if self.verdict != Verdict.DIFFERS or self.findings is None:
+            return Certainty.NONE
+        if self.fit is not None and self.fit.fitting and not self.is_overflow:
+            return Certainty.CERTAIN if self.is_known else self.fit.certainty
+        explanation = self.findings.explanation
+        return Certainty.NONE if explanation is None else explanation.certainty
+
+    @property
+    def fault(self) -> Party:
+        """The party at fault; undecided without a likely cause, unless an operator fits no profile at all."""
+        if self.refusal is not None:
+            return Party.USER if self.refusal.is_explained else Party.OPEN
+        if self.mistake is not None:
+            return Party.OPEN if self.mistake.is_open else Party.USER
+        if self.verdict != Verdict.DIFFERS:
+            return Party.NONE if self.verdict in (Verdict.SAME, Verdict.CLOSE) else Party.OPEN
+        party = next(party for holds, party in _PARTIES if holds(self))
+        return Party.MODEL if self.breach is not None and party in (Party.DEVICE, Party.OPEN) else party
+
+    @property
+    def fits(self) -> bool:
+        """True if a profile reproduces everything."""
+        return self.fit is not None and bool(self.fit.fitting)
+
+    @property
+    def explanation(self) -> Explanation | None:
+        """The explanation of the operator that the answer is about, if there is one."""
+        return None if self.findings is None else self.findings.explanation
+
+    @property
+    def exact(self) -> Cause | None:
+        """The likeliest cause that reproduces every bit of one operator, if there is one."""
+        explanation = self.explanation
+        return None if explanation is None else next(iter(explanation.exact), None)
+
+    @property
+    def is_own(self) -> bool:
+        """True if a kernel of the user's own computes the operator that the answer is about."""
+        found = None if self.findings is None else self.findings.explained
+        return found is not None and found.op in own_operators(self.base)
+
+    @property
+    def is_unknown(self) -> bool:
+        """True if no profile explains the operator that the answer is about, and no cause of it is left open."""
+        explanation = self.explanation
+        if explanation is None or self.fit is None or explanation.index not in self.fit.unknown:
+            return False
+        return explanation.verdict not in (CauseVerdict.UNTOLD, CauseVerdict.AMBIGUOUS)
+
+
+#: Who makes results differ: the first row whose condition holds. The last one always does.
+_PARTIES: tuple[tuple[Callable[[Answer], bool], Party], ...] = (
+    (lambda a: a.fits and (a.is_overflow or a.known_fault is not None or a.nothing is not None), Party.KNOWN),
+    (lambda a: bool(a.recorded) and a.defect is None, Party.RUNTIME),
+    (lambda a: a.fits and a.certainty == Certainty.NONE, Party.OPEN),
+    (lambda a: a.fits, Party.RUNTIME),
+    (lambda a: a.is_own, Party.OPEN),
+    (
+        lambda a: a.defect is not None and a.certainty != Certainty.NONE and a.defect.kind not in OF_READING,
+        Party.DEVICE,
+    ),
+    (lambda a: a.defect is not None, Party.OPEN),
+    (lambda a: a.explanation is None or bool(a.explanation.assumed), Party.OPEN),
+    (lambda a: a.exact is not None and a.certainty == Certainty.NONE, Party.OPEN),
+    (lambda a: a.exact is not None and a.exact.kind != HypothesisKind.PROFILE, Party.DEVICE),
+    (lambda a: a.exact is not None and (a.fit is None or bool(a.fit.unknown)), Party.OPEN),
+    (lambda a: a.exact is not None, Party.RUNTIME),
+    (lambda a: a.is_unknown, Party.DEVICE),
+    (lambda a: True, Party.OPEN),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceEvidence:
+    """The samples of a device's tensors, by tensor. `dumps` is None if they do not fit the model as they are.
+
+    `problem` is the reason then. `refusal` is what a log without tensors shows: why the model was refused.
+    """
+
+    samples: tuple[dict[int, Array], ...]
+    dumps: tuple[Dump, ...] | None
+    problem: str = ""
+    refusal: LoggedRefusal | None = None
+
+    @classmethod
+    def of(cls, dumps: tuple[Dump, ...]) -> DeviceEvidence:
+        """Return the evidence of dumps that fit the model."""
+        return cls(tuple(dict(dump.tensors) for dump in dumps), dumps)
+
+
+def read_evidence(
+    model: Model, source: DumpSource, sample: int | None = None, signature: str | None = None
+) -> tuple[Model, DeviceEvidence]:
+    """Read a dump of any form, which ends with tensors or with a refusal; return it with its signature's model.
+
+    Raises:
+        FileAccessError: It cannot be read.
+        InputError: It holds no tensor of the model, and no known refusal; or it is of several signatures.
+    """
+    try:
+        if len(signed(model)) > 1:
+            part, dumps = only_dumps(model, source, sample, None, signature)
+            return part.model, DeviceEvidence.of(dumps)
+        target = only_signed(model, signature).model
+        return target, read_tensors(target, source, sample)
+    except InputError:
+        text = None if isinstance(source, Golden) else log_text(Path(source))
+        refusal = None if text is None else find_refusal(model, text)
+        if refusal is None:
+            raise
+        return model, DeviceEvidence((), None, refusal=refusal)
+
+
+def read_tensors(model: Model, source: DumpSource, sample: int | None = None) -> DeviceEvidence:
+    """Read a dump of any form, of which archives and `.npy` files need not fit the model.
+
+    Raises:
+        FileAccessError: It cannot be read.
+        InputError: It holds no tensor of the model.
+    """
+    try:
+        return DeviceEvidence.of(load_dumps(model, source, sample))
+    except (InputError, TypeMismatchError) as error:
+        if isinstance(source, Golden) or Path(source).suffix not in (".npy", ".npz"):
+            raise
+        stored = stored_samples(model, Path(source))
+        if not any(stored):
+            raise
+        return DeviceEvidence(stored, None, str(error))
+
 
 #: An input that uses at most this share of its codes was probably prepared for another range.
 _FEW = 1 / 32
@@ -40,7 +318,7 @@ _ENOUGH = 64
 
 def answer(
     model: Model,
-    evidence: Evidence,
+    evidence: DeviceEvidence,
     base: Profile | str = "litert-ref",
     given: Sequence[Array] = (),
     scaling: Scaling | None = None,
@@ -108,7 +386,7 @@ def _in_order(
 def _is_steady(model: Model, samples: Sequence[dict[int, Array]]) -> bool:
     """Return whether several samples have the same outputs, so that they show little about the inputs."""
     outputs = [t for t in view(model).outputs if all(t in one for one in samples)]
-    return len(samples) > 1 and all(np.array_equal(one[t], samples[0][t]) for one in samples for t in outputs)
+    return len(samples) > 1 and all(same_bits(one[t], samples[0][t]) for one in samples for t in outputs)
 
 
 def _beside(model: Model, mistake: Mistake, profile: Profile) -> tuple[Fit | None, Findings | None]:
@@ -194,7 +472,7 @@ def _complete(
     return tuple(replace(d, tensors={graph.inputs[0]: v, **d.tensors}) for d, v in zip(dumps, fitting, strict=True))
 
 
-def _weight(findings: Findings) -> Weight | None:
+def _weight(findings: Findings) -> InputWeight | None:
     """Return the gravest effect of one operator's difference."""
     growths = [growth for growth in findings.growths if not growth.reason]
     if findings.amplification is not None and not growths:
@@ -202,13 +480,13 @@ def _weight(findings: Findings) -> Weight | None:
     rows = max((sum(choice.rows for choice in growth.choices) for growth in growths), default=0)
     if not growths:
         return None
-    return Weight(max(g.flipped for g in growths), rows, max(g.effect for g in growths))
+    return InputWeight(max(g.flipped for g in growths), rows, max(g.effect for g in growths))
 
 
-def _weight_of_input(model: Model, mistake: Mistake, evidence: Evidence, profile: Profile) -> Weight | None:
+def _weight_of_input(model: Model, mistake: Mistake, evidence: DeviceEvidence, profile: Profile) -> InputWeight | None:
     """Return how the first output changes by a mistaken input."""
     graph = view(model)
-    if mistake.side != Side.INPUT or not mistake.expected:
+    if mistake.side != UserSide.INPUT or not mistake.expected:
         return None
     tensor, flipped, rows, effect = graph.inputs[0], 0, 0, 0.0
     fed = mistake.dumps or tuple(Dump("", one) for one in evidence.samples)
@@ -222,7 +500,7 @@ def _weight_of_input(model: Model, mistake: Mistake, evidence: Evidence, profile
         if one.ndim and one.shape[-1] > 1:
             flipped += int(np.count_nonzero(one.argmax(-1) != other.argmax(-1)))
             rows += one.size // one.shape[-1]
-    return Weight(flipped, rows, effect)
+    return InputWeight(flipped, rows, effect)
 
 
 def _output(model: Model, profile: Profile, inputs: dict[int, Array]) -> Array:
@@ -251,7 +529,7 @@ def _warnings(model: Model, samples: Sequence[dict[int, Array]]) -> list[Stateme
     for tensor in graph.inputs:
         spec = graph.tensors[tensor]
         values = [np.asarray(one[tensor]).reshape(-1) for one in samples if tensor in one]
-        if not values or not has_scale(spec) or sum(v.size for v in values) < _ENOUGH:
+        if not values or codec_of(spec) is None or sum(v.size for v in values) < _ENOUGH:
             continue
         used = len(np.unique(np.concatenate(values)))
         span = 256 if values[0].dtype.itemsize == 1 else 65536

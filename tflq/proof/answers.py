@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from tflq.comparison.verification.inputs import InputSource, make_inputs
-from tflq.engine.api.files import Source
-from tflq.engine.api.subject import subject
+from tflq.comparison.inputs.read import InputSource, make_inputs
+from tflq.engine.api.files import Source, subject
 from tflq.engine.interpreter import Plan, make_plan, run
 from tflq.engine.profiles import Profile, by_name
 from tflq.errors import InputError, TflqError
+from tflq.interrupts import Progress, silent
 from tflq.model.ir import CARRIER, GraphView, Model, TensorType, only_signed, view
-from tflq.progress import Progress, silent
+from tflq.texts import Documented, display_by
 from tflq.typing import Array
 
 Inputs = dict[int, Array]
@@ -45,8 +45,9 @@ class Changed:
     values: tuple[Array, Array]
 
 
+@display_by("prove:answer_card", "answer_document")
 @dataclass(frozen=True, slots=True, eq=False)
-class AnswerSearch:
+class AnswerSearch(Documented):
     """The result of a search: an input, if one was found, and the number of inputs that were run under both."""
 
     profiles: tuple[str, str]

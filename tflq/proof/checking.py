@@ -1,22 +1,28 @@
-"""Check a certificate: the model and the profiles by hash, then every statement by a new proof."""
+"""Check a certificate, and operators with different preparation.
+
+Check a certificate: the model and the profiles by hash, then every statement by a new proof.
+
+Operators with different preparation that are proved to give the same bits.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any
 
-from tflq.display import display_by
-from tflq.engine.api.files import Source
-from tflq.engine.api.subject import ModelFacts, subject
+from tflq.comparison.inspection.profile_effects import Effects, OperatorEffects
+from tflq.engine.api.files import ModelFacts, Source, subject
 from tflq.engine.profiles import by_name
 from tflq.errors import InputError
 from tflq.model.ir import Model
-from tflq.proof.certificate import Certificate, profile_digest
-from tflq.proof.proof import Proof, proof_of
-from tflq.proof.selection import Selection, taking
+from tflq.model.ir.signatures import root_subgraphs
+from tflq.proof.certificate import Certificate, Selection, profile_digest, taking
+from tflq.proof.operator import Word
+from tflq.proof.proof import Proof, contrast, proof_of
+from tflq.texts import Documented, display_by
 
 #: Entries that no proof gives: who made it of which file, other names of releases, and methods, which only explain.
 _UNPROVED = frozenset({"tflq", "digest", "model: name", "profiles: also", "operators: methods"})
@@ -24,9 +30,9 @@ _UNPROVED = frozenset({"tflq", "digest", "model: name", "profiles: also", "opera
 _MOST, _MOST_PROFILES = 20, 1000
 
 
-@display_by("prove.check:check_report")
+@display_by("prove:check_report", "check_document")
 @dataclass(frozen=True, slots=True, eq=False)
-class Check:
+class CertificateCheck(Documented):
     """A certificate compared with a model. It holds if there are no `problems`.
 
     `proof` is the new proof; None if a hash already shows that the certificate is about something else.
@@ -48,7 +54,7 @@ class Check:
         return "holds" if self.holds else "void"
 
 
-def check_certificate(model: Source | Model, certificate: Certificate) -> Check:
+def check_certificate(model: Source | Model, certificate: Certificate) -> CertificateCheck:
     """Prove again what a certificate states about a model.
 
     Raises:
@@ -66,9 +72,11 @@ def check_certificate(model: Source | Model, certificate: Certificate) -> Check:
         raise InputError("names no signature", name="certificate", expected="text or null", got=signature)
     problems = tuple(islice(_identity(target.facts, certificate), _MOST))
     if problems:
-        return Check(target.facts, certificate, problems, None)
+        return CertificateCheck(target.facts, certificate, problems, None)
     made = proof_of(target, _selection(certificate), signature)
-    return Check(target.facts, certificate, tuple(islice(_untrue(certificate, made.certificate()), _MOST)), made)
+    return CertificateCheck(
+        target.facts, certificate, tuple(islice(_untrue(certificate, made.certificate()), _MOST)), made
+    )
 
 
 def _selection(certificate: Certificate) -> Callable[[Sequence[Model]], Selection]:
@@ -132,3 +140,20 @@ def _name(kind: str, entry: dict[str, Any]) -> str:
 
 def _is_listed(entries: list[Any]) -> bool:
     return all(isinstance(entry, dict) for entry in entries)
+
+
+def settle(model: Source | Model, effects: Effects) -> Effects:
+    """Return the effects without those that change no bit for any input; these profiles are listed as proved."""
+    parts = dict(root_subgraphs(subject(model).model))
+    operators = (_settle(parts[one.subgraph], effects.base, one) for one in effects.operators)
+    return replace(effects, operators=tuple(operators))
+
+
+def _settle(model: Model, base: str, operator: OperatorEffects) -> OperatorEffects:
+    others = [by_name(effect.profile) for effect in operator.effects if effect.field != "refused"]
+    if not others:
+        return operator
+    verdicts = contrast(model, operator.index, by_name(base), others)
+    equal = tuple(verdict.second for verdict in verdicts if verdict.word == Word.EQUAL)
+    left = tuple(effect for effect in operator.effects if effect.profile not in equal)
+    return replace(operator, effects=left, proved=equal)

@@ -16,24 +16,19 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 
-from tflq.display import display_by
-from tflq.engine.api.files import Source
-from tflq.engine.api.subject import ModelFacts, Subject, subject
+from tflq.engine.api.files import ModelFacts, Source, Subject, subject
 from tflq.engine.profiles import Profile
 from tflq.model.ir import Model, OperatorView, view
 from tflq.model.ir.signatures import root_subgraphs
 from tflq.proof.bindings import Bindings
-from tflq.proof.certificate import Certificate, certificate_of
-from tflq.proof.coverage import Coverage, coverage_of
-from tflq.proof.operator import Held, Refusal, bind
-from tflq.proof.selection import ALL, Selection, select
-from tflq.proof.surroundings import Surroundings
-from tflq.proof.verdicts import OperatorProof, Verdict, Word
+from tflq.proof.certificate import ALL, Certificate, ProofCoverage, Selection, certificate_of, coverage_of, select
+from tflq.proof.operator import Held, ModelContext, OperatorProof, ProfileVerdict, Undecidable, Word, bind
+from tflq.texts import Tabular, display_by
 
 
-@display_by("prove.report:prove_card")
+@display_by("prove:prove_card", "prove_document", "operators")
 @dataclass(frozen=True, slots=True, eq=False)
-class Proof:
+class Proof(Tabular):
     """All subgraphs of a model under several profiles, for the shapes in the file.
 
     `operators` compare the first profile with each of the others. `refused` are profiles that take no part in the
@@ -43,7 +38,7 @@ class Proof:
     model: ModelFacts
     selection: Selection
     operators: tuple[OperatorProof, ...]
-    coverage: tuple[Coverage, ...]
+    coverage: tuple[ProofCoverage, ...]
     signature: str | None = None
 
     @property
@@ -52,7 +47,7 @@ class Proof:
         return tuple(p.name for p in self.selection.profiles)
 
     @property
-    def refused(self) -> tuple[Refusal, ...]:
+    def refused(self) -> tuple[Undecidable, ...]:
         """The profiles that refuse the model, with their reasons."""
         return self.selection.refused
 
@@ -120,7 +115,7 @@ def bind_in_model(
     part: Model, profiles: Sequence[Profile]
 ) -> Iterator[tuple[OperatorView, Bindings, Mapping[int, Held]]]:
     """Yield the operators of the first subgraph with their bindings, and what tensors can hold after them."""
-    around, held = Surroundings(part, profiles), dict[int, Held]()
+    around, held = ModelContext(part, profiles), dict[int, Held]()
     for op in view(part).ops:
         bindings = _bound(part, op.index, profiles, around, held)
         given = bindings.given(op, held)
@@ -129,19 +124,19 @@ def bind_in_model(
 
 
 def _bound(
-    part: Model, index: int, profiles: Sequence[Profile], around: Surroundings, held: Mapping[int, Held]
+    part: Model, index: int, profiles: Sequence[Profile], around: ModelContext, held: Mapping[int, Held]
 ) -> Bindings:
     reasons = ((p, around.objection(index, p)) for p in profiles)
-    return Bindings([Refusal(p.name, reason) if reason else bind(part, index, p, held) for p, reason in reasons])
+    return Bindings([Undecidable(p.name, reason) if reason else bind(part, index, p, held) for p, reason in reasons])
 
 
-def contrast(model: Model, index: int, base: Profile, others: Sequence[Profile]) -> tuple[Verdict, ...]:
+def contrast(model: Model, index: int, base: Profile, others: Sequence[Profile]) -> tuple[ProfileVerdict, ...]:
     """Decide one operator of the first subgraph under `base` and each of the others."""
     profiles = (base, *others)
-    return _bound(model, index, profiles, Surroundings(model, profiles), {}).against_first()
+    return _bound(model, index, profiles, ModelContext(model, profiles), {}).against_first()
 
 
-def pairs(model: Model, index: int, profiles: Sequence[Profile]) -> tuple[Verdict, ...]:
+def pairs(model: Model, index: int, profiles: Sequence[Profile]) -> tuple[ProfileVerdict, ...]:
     """Decide one operator of the first subgraph under every pair of profiles."""
-    bindings = _bound(model, index, profiles, Surroundings(model, profiles), {})
+    bindings = _bound(model, index, profiles, ModelContext(model, profiles), {})
     return tuple(bindings.verdict(a, b) for a, b in combinations(range(len(profiles)), 2))

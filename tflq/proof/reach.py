@@ -134,7 +134,10 @@ def _sets(weights: tuple[int, ...], rising: bytes) -> list[int]:
 
 def _first_in(bits: int, places: Ints) -> int:
     """Return the index of the first place with a set bit; there is one."""
-    data = np.frombuffer(bits.to_bytes(bits.bit_length() // 8 + 1, "little"), np.uint8)
+    lowest = max(0, int(places.min()))
+    window = (bits >> lowest) & ((1 << int(places.max()) - lowest + 1) - 1)  # the rest of the set can be large
+    data = np.frombuffer(window.to_bytes(window.bit_length() // 8 + 1, "little"), np.uint8)
+    places = places - lowest
     inside = (places >= 0) & (places >> 3 < data.size)
     at = np.where(inside, places, 0)
     return int(np.argmax(inside & (data[at >> 3] >> (at & 7) & 1 == 1)))

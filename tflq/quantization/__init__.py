@@ -13,11 +13,11 @@ these steps:
 are significantly worse are dropped early. The best one is built again on all samples, compared, and verified bit by bit
 in the real runtime.
 
-The folders follow this order: `recipe`, `calibration`, `scheme`, `ranges`, `refine`, `build`, `portable`, `judge`,
-with `pipeline` on top; `weights` quantizes decoders. Each imports only those before it. Below all of them are
-`params` (scales, zero points, codes and their roundings), `runner` (many samples through one model), `frontier` (a
-model run operator by operator, all samples at once) and `integer_model`. Everything is a frozen value or a function
-of such values; the inputs of a build travel as one `Task`. Only `shared` is mutable: it holds results that are
+The rooms follow this order: `recipe`, `samples`, `scheme`, `ranges`, `refine`, `build`, `portable`, `judge`, with
+`pipeline` on top; `weights` quantizes decoders. Each imports only those before it. Below all of them are `params`
+(scales, zero points, codes and their roundings) and `frontier` (many samples through one model, and a model run
+operator by operator, all samples at once). Everything is a frozen value or a function
+of such values; the inputs of a build travel as one `Task`. Only `SharedValues` is mutable: it holds results that are
 computed once, by content, for all candidates. Begin reading at `pipeline.quantize`, then `judge.contest` and
 `build.build`.
 """

@@ -10,20 +10,18 @@ from typing import Any
 import numpy as np
 
 from tflq.errors import TflqError
+from tflq.interrupts import Progress
 from tflq.model.flatbuf.writer import file_size
 from tflq.model.ir import Model, TensorType, rooted, view
-from tflq.progress import Progress
-from tflq.quantization.calibration import Calibration
-from tflq.quantization.calibration.remarks import LOOKED_AT
-from tflq.quantization.judge.comparison import Comparison
-from tflq.quantization.judge.truths import Truth
+from tflq.quantization.frontier import Runner, Sample, part_of
+from tflq.quantization.judge.comparison import Fidelities
+from tflq.quantization.judge.outputs import Truth
 from tflq.quantization.pipeline import quantize
-from tflq.quantization.progress import part_of
-from tflq.quantization.recipe.files import read_budget
-from tflq.quantization.recipe.presets import PRESETS
-from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, Mode, Recipe
+from tflq.quantization.quarters import LOOKED_AT
+from tflq.quantization.recipe import AUTO, NO_TAIL, PRESETS, Mode, Recipe
+from tflq.quantization.recipe_files import read_budget
 from tflq.quantization.result import Result
-from tflq.quantization.runner import Runner, Sample
+from tflq.quantization.samples import Calibration
 from tflq.quantization.streams import integer_stream
 
 #: If more than this share of other samples lies beyond the calibration data, a forecast needs more of these.
@@ -107,11 +105,10 @@ def advise(
     Raises:
         CalibrationError: See `quantize`.
     """
-    stream = integer_stream(model, recipe)
-    classes = _class_remarks(model, samples) if stream is None else ()  # else classes depend on states
-    data = (*result.report.data, *classes, *_forecast_remarks(result))
-    step, trials = model if stream is None else rooted(model, stream.root), []
-    candidates = list(_candidates(step, recipe, result, is_evaluated=evaluation is not None))
+    # Classes of a stream depend on states.
+    classes = _class_remarks(model, samples) if integer_stream(model, recipe) is None else ()
+    data, trials = (*result.report.data, *classes, *_forecast_remarks(result)), []
+    candidates = to_try(model, recipe, result, is_evaluated=evaluation is not None)
     for number, (words, changed) in enumerate(candidates):
         tell = part_of(progress, f"trying {' '.join(words)}", number, len(candidates))
         try:
@@ -122,6 +119,12 @@ def advise(
     advice = Advice(data, _measure((), result), (), result.report.comparison.samples)
     ordered = sorted(trials, key=lambda trial: (bool(trial.error), -advice.gain(trial), trial.size))
     return replace(advice, trials=tuple(ordered))
+
+
+def to_try(model: Model, recipe: Recipe, result: Result, *, is_evaluated: bool) -> list[tuple[tuple[str, ...], Recipe]]:
+    """Return the options that `advise` tries, with the recipes that they amount to."""
+    stream = integer_stream(model, recipe)
+    return list(_candidates(rooted(model, stream.root) if stream else model, recipe, result, is_evaluated=is_evaluated))
 
 
 def _candidates(
@@ -192,7 +195,7 @@ def _measure(options: tuple[str, ...], result: Result) -> Measured:
     )
 
 
-def _metrics(comparison: Comparison) -> tuple[tuple[str, float], ...]:
+def _metrics(comparison: Fidelities) -> tuple[tuple[str, float], ...]:
     return tuple((metric.name, metric.other) for metric in comparison.figures.metrics)
 
 

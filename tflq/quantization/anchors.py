@@ -1,8 +1,14 @@
-"""The error of a model's outputs as they are read: by group of channels, at the anchors with high scores.
+"""The parts of a detector's outputs, and their errors as they are read.
+
+Boxes as detectors write them: the form of their four numbers, found from the values themselves.
+
+The error of a model's outputs as they are read: by group of channels, at the anchors with high scores.
 
 Callers ignore the boxes of anchors whose scores are low. So errors of all that belongs to anchors are weighted by the
 scores of the float model, and box errors are in units of a tenth of the box's own size. Scores that a model gives as
 logits are compared as probabilities.
+
+The scores that decide a model's first judged output.
 """
 
 from __future__ import annotations
@@ -13,13 +19,88 @@ from enum import Enum
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tflq.comparison.inspection.layout import CORNERS, Group, Layout
-from tflq.quantization.boxes import BINS, Form, form_of, mean_bins, units
+from tflq.comparison.inspection.layout import CORNERS, LayoutGroup, OutputLayout, layout_of
+from tflq.errors import ModelError
 from tflq.quantization.params import ROUNDING
+from tflq.quantization.scheme.float_graph import FloatModel
+from tflq.typing import Reals
 
-Reals = NDArray[np.float64]
+#: Errors of boxes are measured in this share of the box's size: it costs about one of the overlaps from 0.5 to 0.95.
+UNIT = 0.1
+#: Distributions of distances have at least this number of bins.
+BINS = 8
+#: Share of the boxes that are read that must suit a form.
+_MOST = 0.98
+
+
+class BoxForm(Enum):
+    """The meaning of four numbers.
+
+    CORNERS: two corners. CENTRE: the centre and the size. DISTANCES: those of the four sides from an anchor, as means
+    of distributions. DELTAS: none of these is known.
+    """
+
+    CORNERS = "corners"
+    CENTRE = "centre"
+    DISTANCES = "distances"
+    DELTAS = "deltas"
+
+
+def form_of(boxes: Reals, weights: Reals) -> BoxForm:
+    """Return the form of boxes [4, N]; only those with positive weights [N] count.
+
+    Two corners if the second lies beyond the first; else a centre and a size if sizes are positive, and boxes reach
+    hardly below 0. Encoded offsets from anchors are as often negative as positive, and are neither.
+    """
+    read = boxes[:, weights > 0]
+    if read.shape[1] == 0 or not np.isfinite(read).all():
+        return BoxForm.DELTAS
+    first, second = read[:2], read[2:]
+    if np.mean((second > first).all(axis=0)) >= _MOST and np.mean(second > 0) >= _MOST:
+        extent = max(float(second.max()), 1e-30)
+        if np.mean(first >= -0.25 * extent) >= _MOST:
+            return BoxForm.CORNERS
+    size = np.maximum(second, 0.0)
+    inside = (first > 0) & (first - size / 2 >= -0.5 * size - 0.05 * max(float(first.max()), 1e-30))
+    return BoxForm.CENTRE if np.mean((second > 0) & inside) >= _MOST else BoxForm.DELTAS
+
+
+def corners(boxes: Reals, form: BoxForm) -> Reals:
+    """Return boxes [4, N] as two corners."""
+    if form is not BoxForm.CENTRE:
+        return boxes
+    half = boxes[2:] / 2
+    return np.concatenate([boxes[:2] - half, boxes[:2] + half])
+
+
+def units(boxes: Reals, form: BoxForm) -> Reals:
+    """Return UNIT of the size of each box along each coordinate [4, N]."""
+    size = (
+        boxes[2:] + boxes[:2] * {BoxForm.CORNERS: -1, BoxForm.CENTRE: 0, BoxForm.DISTANCES: 1, BoxForm.DELTAS: 0}[form]
+    )
+    smallest = 1e-3 * max(float(np.abs(boxes).max(initial=0.0)), 1e-30)
+    return UNIT * np.tile(np.maximum(size, smallest), (2, 1))
+
+
+def mean_bins(logits: Reals) -> Reals:
+    """Return the mean bin [4, N] of four distributions of logits [4 * bins, N]: distances, as detectors decode them."""
+    bins = np.clip(logits, -1e4, 1e4).reshape(4, -1, logits.shape[1])
+    shares = np.exp(bins - bins.max(axis=1, keepdims=True))
+    means: Reals = (shares * np.arange(bins.shape[1])[:, None]).sum(axis=1) / shares.sum(axis=1)
+    return means
+
+
+def overlaps(first: Reals, second: Reals) -> Reals:
+    """Return the intersection over union [N, M] of boxes [4, N] and [4, M], as two corners each."""
+    low = np.maximum(first[:2, :, None], second[:2, None])
+    high = np.minimum(first[2:, :, None], second[2:, None])
+    inside = np.clip(high - low, 0.0, None).prod(axis=0)
+    areas = [np.clip(b[2:] - b[:2], 0.0, None).prod(axis=0) for b in (first, second)]
+    union: Reals = np.maximum(areas[0][:, None] + areas[1][None] - inside, 1e-12)
+    return np.asarray(inside / union, np.float64)
+
+
 #: The judged tensors of one sample, flat float64, in the order of the layout.
 Row = Sequence[Reals]
 
@@ -61,11 +142,11 @@ class Reading:
     judge: their signal is about these, since a constant part does not depend on the input.
     """
 
-    layout: Layout
+    layout: OutputLayout
     logits: frozenset[int]
     judges: tuple[int | None, ...]
     columns: Mapping[int, Columns]
-    forms: Mapping[int, Form]
+    forms: Mapping[int, BoxForm]
     powers: tuple[float, ...]
     means: Mapping[int, Reals] = field(default_factory=dict)
 
@@ -149,12 +230,12 @@ class Reading:
         """Return the values [C, N] of a group; logits as probabilities, distributions as mean distances."""
         group = self.layout.groups[k]
         values = row[group.output][group.places]
-        if self.forms.get(k) is Form.DISTANCES:
+        if self.forms.get(k) is BoxForm.DISTANCES:
             return mean_bins(values)
         return 1 / (1 + np.exp(-np.clip(values, -60, 60))) if k in self.logits else values
 
 
-def reading_of(layout: Layout, rows: Sequence[Row]) -> Reading:
+def reading_of(layout: OutputLayout, rows: Sequence[Row]) -> Reading:
     """Return how the outputs are read, from the float model's on some samples."""
     judges, logits, columns = [group.judge for group in layout.groups], set[int](), dict[int, Columns]()
     for anchors in {group.anchors for group in layout.groups}:
@@ -169,7 +250,7 @@ def reading_of(layout: Layout, rows: Sequence[Row]) -> Reading:
     for k in {judge for judge in judges if judge is not None} if rows else ():
         columns[k] = columns_of(np.concatenate([plain.values(k, row) for row in rows], axis=1))
     plain = replace(plain, columns=columns)
-    forms = {k: form for k in range(len(judges)) if rows and (form := _form(plain, k, rows)) is not Form.DELTAS}
+    forms = {k: form for k in range(len(judges)) if rows and (form := _form(plain, k, rows)) is not BoxForm.DELTAS}
     known = replace(plain, forms=forms)
     known = replace(known, means={k: m for k in range(len(judges)) if (m := _mean(known, k, rows)) is not None})
     signals = np.array([known.signals(row) for row in rows]).reshape(len(rows), len(known.families))
@@ -189,11 +270,11 @@ def _mean(reading: Reading, k: int, rows: Sequence[Row]) -> Reals | None:
     return None if is_constant else np.asarray(values.mean(axis=0), np.float64)
 
 
-def _form(reading: Reading, k: int, rows: Sequence[Row]) -> Form:
+def _form(reading: Reading, k: int, rows: Sequence[Row]) -> BoxForm:
     """Return the form of boxes that a group holds; DELTAS if it holds none, or offsets from anchors."""
     groups, judges = reading.layout.groups, reading.judges
     if judges[k] is None:
-        return Form.DELTAS
+        return BoxForm.DELTAS
     channels = len(groups[k].places)
     if channels == CORNERS:
         boxes = np.concatenate([row[groups[k].output][groups[k].places] for row in rows], axis=1)
@@ -201,7 +282,7 @@ def _form(reading: Reading, k: int, rows: Sequence[Row]) -> Form:
         return form_of(boxes, np.concatenate([w for w in weights if w is not None]))
     kin = [other for other, judge in enumerate(judges) if judge == judges[k] and other != k]
     is_distribution = judges[k] in reading.logits and not channels % CORNERS and channels >= CORNERS * BINS
-    return Form.DISTANCES if is_distribution and not kin else Form.DELTAS
+    return BoxForm.DISTANCES if is_distribution and not kin else BoxForm.DELTAS
 
 
 def columns_of(scores: Reals) -> Columns:
@@ -229,7 +310,30 @@ def class_scores(scores: Reals, columns: Columns) -> Reals:
     return scores
 
 
-def _are_logits(group: Group, rows: Sequence[Row]) -> bool:
+def _are_logits(group: LayoutGroup, rows: Sequence[Row]) -> bool:
     """Return whether values are logits of classes, most of which are background."""
     greatest = [row[group.output][group.places].max(axis=0) for row in rows]
     return bool(greatest) and float(np.median(np.concatenate(greatest))) < _BACKGROUND
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The tensor that decides the first judged output, and the beta of the SOFTMAX that reads it (None: no SOFTMAX)."""
+
+    tensor: int
+    beta: float | None
+
+
+def scores_of(floats: FloatModel) -> Scores:
+    """Return the input of the last SOFTMAX if it makes the first judged output of rows, else that output.
+
+    Raises:
+        ModelError: The model has no output.
+    """
+    if not floats.graph.outputs:
+        raise ModelError("the model has no output, by which configurations are judged")
+    output = layout_of(floats.graph).tensors[0]
+    maker = floats.graph.maker(output)
+    if maker is None or maker.name != "SOFTMAX" or len(floats.graph.tensors[output].shape) != 2:
+        return Scores(output, None)
+    return Scores(maker.inputs[0], float(maker.options["beta"]) if maker.options else 1.0)

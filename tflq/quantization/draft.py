@@ -1,9 +1,14 @@
-"""A model under construction: tensors, constants stored once, operators with their codes."""
+"""A model under construction, and an integer model with its float origin.
+
+A model under construction: tensors, constants stored once, operators with their codes.
+
+An integer model built from a float model, and the correspondence of the two.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
@@ -12,11 +17,18 @@ import numpy as np
 
 from tflq.model.flatbuf.layout import layout
 from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Record, SignatureDef, Subgraph, TensorSpec, view
-from tflq.model.ir.schema import enum
+from tflq.model.ir.model import enum
 from tflq.typing import Array
 
 
-class Draft:
+def code_index(code: OperatorCode, codes: list[OperatorCode]) -> int:
+    """Return the position of an operator code, which is appended if it is new."""
+    if code not in codes:
+        codes.append(code)
+    return codes.index(code)
+
+
+class ModelDraft:
     """The first subgraph and the tables of a model under construction; other subgraphs are copied from `model`."""
 
     def __init__(self, model: Model) -> None:
@@ -60,7 +72,7 @@ class Draft:
 
     def append(self, operator: Operator, code: OperatorCode, origin: int) -> None:
         """Add an operator with this code."""
-        self.operators.append(replace(operator, opcode_index=self._code(code)))
+        self.operators.append(replace(operator, opcode_index=code_index(code, self._codes)))
         self.origins.append(origin)
 
     def convert(self, name: str, source: int, result: int, version: int) -> None:
@@ -104,13 +116,10 @@ class Draft:
         return replace(
             graph,
             tensors=tuple(replace(t, buffer=self.copied(t.buffer)) for t in graph.tensors),
-            operators=tuple(replace(o, opcode_index=self._code(codes[o.opcode_index])) for o in graph.operators),
+            operators=tuple(
+                replace(o, opcode_index=code_index(codes[o.opcode_index], self._codes)) for o in graph.operators
+            ),
         )
-
-    def _code(self, code: OperatorCode) -> int:
-        if code not in self._codes:
-            self._codes.append(code)
-        return self._codes.index(code)
 
 
 def _moved(pairs: tuple[tuple[str, int], ...], new: Mapping[int, int]) -> tuple[tuple[str, int], ...]:
@@ -128,3 +137,12 @@ def four_bits(codes: Array) -> Array:
     pairs = np.append(flat, np.zeros(flat.size % 2, np.uint8)).reshape(-1, 2)
     packed: Array = pairs[:, 0] | (pairs[:, 1] << np.uint8(4))
     return packed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntegerModel:
+    """An integer model; `operators` maps each of its operators to the float model's, -1 for a conversion."""
+
+    model: Model
+    operators: tuple[int, ...]
+    tensors: Mapping[int, int]  # float model's tensor -> the integer model's tensor with its values as produced

@@ -1,7 +1,13 @@
-"""Loops (WHILE) whose bodies become integer: their float variables are states, from iteration to iteration.
+"""Loops (WHILE) whose bodies become integer, and the detours of streams.
+
+Loops (WHILE) whose bodies become integer: their float variables are states, from iteration to iteration.
 
 A body is quantized as a model of its own, on the iterations that the float model's loop makes for the calibration
 samples. The loop then runs on codes between QUANTIZE and DEQUANTIZE, as operators that the model prescribes.
+
+Models that are quantized by way of others: a stream by its step, a loop by its body.
+
+`fit` is `quantize`, which comes here for such models and is called for the others.
 """
 
 from __future__ import annotations
@@ -11,8 +17,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from tflq.engine.kernels.facts.versions import dequantize_version, quantize_version
+from tflq.engine.kernels.facts.rules import dequantize_version, quantize_version
 from tflq.errors import ModelError, OptionError, TflqError
+from tflq.interrupts import Progress
 from tflq.model.ir import (
     GraphView,
     Model,
@@ -27,18 +34,19 @@ from tflq.model.ir import (
 )
 from tflq.model.ir.signatures import call
 from tflq.model.surgery.cut import compact, operators_named, upstream
-from tflq.quantization.judge.tails import REASON, behind
-from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, TYPES, Norms, Recipe
-from tflq.quantization.runner import Runner, Sample
-from tflq.quantization.states import State, bounded, code_of, narrowed
-from tflq.quantization.variables import ASSIGN, READ
+from tflq.quantization.frontier import Runner, Sample, part_of
+from tflq.quantization.judge.tails import REASON, behind, check_steps, compare_steps
+from tflq.quantization.recipe import AUTO, NO_TAIL, TYPES, Norms, Recipe
+from tflq.quantization.recipe_files import digest, stamped
+from tflq.quantization.result import Result, number
+from tflq.quantization.streams import ASSIGN, READ, Stream, StreamState, bounded, code_of, narrowed
 from tflq.typing import Array
 
 #: Iterations to which a body is fitted, spread over the samples.
 ITERATIONS = 256
 
 
-class Fit(Protocol):
+class LoopFit(Protocol):
     """The quantization of a body, as a model, on samples, given the number of the loop and that of all loops."""
 
     def __call__(self, body: Model, samples: Sequence[Sample], *, number: int, count: int) -> Model:
@@ -46,7 +54,7 @@ class Fit(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looped:
+class LoopedModel:
     """A model with integer loops. `origins` are its operators' indices in the float model.
 
     `made` are the loops that are integer, and `refused` the reasons why others stay in float, by these indices.
@@ -83,7 +91,7 @@ class _Loop:
         return tuple(p for p in self.floats if self.body.outputs[p] != self.body.inputs[p])
 
 
-def with_integer_loops(model: Model, samples: Sequence[Sample], recipe: Recipe, fit: Fit) -> Looped | None:
+def with_integer_loops(model: Model, samples: Sequence[Sample], recipe: Recipe, fit: LoopFit) -> LoopedModel | None:
     """Return the model with integer loops as far as they can be; None if it has no loop with float variables.
 
     A budget, and a model that is portable, keep loops in float.
@@ -102,13 +110,13 @@ def with_integer_loops(model: Model, samples: Sequence[Sample], recipe: Recipe, 
         kept = {**dict.fromkeys(behind(graph, operators_named(model, (recipe.float_tail,))), REASON), **kept}
     placed, refused = dict[int, tuple[TensorSpec | None, ...]](), dict[int, str]()
     changed = _apart(model, {loop.operator.index for loop in wanted} - kept.keys())
-    for number, loop in enumerate(wanted):
+    for which, loop in enumerate(wanted):
         index = loop.operator.index
         try:
             if index in kept:
                 raise ModelError(kept[index])
             _refuse(model, loop)
-            own = partial(fit, number=number, count=len(wanted))
+            own = partial(fit, number=which, count=len(wanted))
             changed, placed[index] = _with_loop(model, changed, loop, samples, own)
         except TflqError as error:
             refused[index] = str(error)
@@ -118,7 +126,7 @@ def with_integer_loops(model: Model, samples: Sequence[Sample], recipe: Recipe, 
         operators += [(op.index, record) for record in around]
     main = replace(graph.record, tensors=tuple(tensors), operators=tuple(record for _, record in operators))
     whole = replace(changed, operator_codes=tuple(codes), subgraphs=(main, *changed.subgraphs[1:]))
-    return Looped(whole, tuple(index for index, _ in operators), tuple(placed), refused)
+    return LoopedModel(whole, tuple(index for index, _ in operators), tuple(placed), refused)
 
 
 def reasons_against(model: Model, recipe: Recipe) -> dict[int, str]:
@@ -187,26 +195,26 @@ def _iterate(model: Model, loop: _Loop, samples: Sequence[Sample]) -> Iterator[t
     cond = Runner(_alone(model, loop.cond), loop.cond.outputs)
     body = Runner(_alone(model, loop.body), loop.body.outputs)
     given = Runner(model, tuple(dict.fromkeys(loop.operator.inputs)))
-    for number, values in enumerate(given.each(samples)):
+    for which, values in enumerate(given.each(samples)):
         now: list[Array] = [values[t] for t in loop.operator.inputs]
         iteration = 0
         while bool(cond.one(dict(zip(loop.cond.inputs, now, strict=True)))[loop.cond.outputs[0]].all()):
             before = dict(zip(loop.body.inputs, now, strict=True))
             after = body.one(before)
-            yield number, iteration, before, {**after, **before}
+            yield which, iteration, before, {**after, **before}
             now = [after[t] for t in loop.body.outputs]
             iteration += 1
 
 
-def _observed(model: Model, loop: _Loop, samples: Sequence[Sample]) -> tuple[list[State], list[Sample]]:
+def _observed(model: Model, loop: _Loop, samples: Sequence[Sample]) -> tuple[list[StreamState], list[Sample]]:
     """Return the loop's states with their ranges, and the iterations to which its body is fitted."""
-    states = [State(loop.body.inputs[p], loop.body.outputs[p]) for p in loop.moving]
+    states = [StreamState(loop.body.inputs[p], loop.body.outputs[p]) for p in loop.moving]
     count = sum(1 for _ in _iterate(model, loop, samples[:1]))
     stride = max(1, -(-count * len(samples) // ITERATIONS))
     fitted = list[Sample]()
-    for number, iteration, before, every in _iterate(model, loop, samples):
+    for which, iteration, before, every in _iterate(model, loop, samples):
         states = [state.seen(every) for state in states]
-        if (number + iteration) % stride == 0:
+        if (which + iteration) % stride == 0:
             fitted.append(before)
     if not fitted:
         raise ModelError("it makes no iteration for these samples")
@@ -272,3 +280,42 @@ def _converted(
             last.append(Operator(back, (edges[1][p],), (wide[1],), Record("DequantizeOptions")))
     yield replace(op.record, inputs=tuple(edges[0]), outputs=tuple(edges[1]))
     yield from last
+
+
+def quantize_stream(
+    stream: Stream,
+    recipe: Recipe,
+    fitted: Sequence[Sequence[Sample]],
+    judged: Sequence[Sequence[Sample]] | None,
+    fit: Callable[..., Result],
+) -> Result:
+    """Return the result for a streaming model: of its step as a function of inputs and states, with its variables."""
+    steps, states = stream.unrolled(fitted)
+    others = None if judged is None else stream.unrolled(judged)[0]
+    inner = replace(recipe, float_tail=NO_TAIL, norms=Norms.INT8, keep_float=stream.named(recipe.keep_float))
+    made = fit(stream.stateless(states), steps, inner, evaluation=others)
+    whole = stamped(stream.restored(made.model), digest(recipe))
+    figures = compare_steps(stream, whole, fitted if judged is None else judged, recipe.executor)
+    report = number(made.report, stream.origins)
+    tensors = tuple(tensor for tensor in report.comparison.tensors if tensor.index >= 0)
+    comparison = replace(report.comparison, tensors=tensors)
+    report = replace(report, recipe=recipe, comparison=comparison, check=check_steps(whole), streamed=figures)
+    return Result(whole, report)
+
+
+def fit_bodies(recipe: Recipe, progress: Progress | None, fit: Callable[..., Result]) -> LoopFit:
+    """Return the quantization of loops' bodies by a recipe for the whole model."""
+    norms = Norms.AUTO if recipe.norms is Norms.AUTO else Norms.INT8  # others need a normalization in each body
+    inner = replace(
+        recipe, float_tail=NO_TAIL, norms=norms, keep_float=(), runtimes=(), input_type=None, output_type=None
+    )
+
+    def fit_body(body: Model, samples: Sequence[Sample], *, number: int, count: int) -> Model:
+        return fit(body, samples, inner, part_of(progress, f"loop {number + 1} of {count}", number, count)).model
+
+    return fit_body
+
+
+def without_auto_norms(recipe: Recipe) -> Recipe:
+    """Return a recipe for a model with integer loops: 16 bits change the tensors that its `Task.reference` shares."""
+    return replace(recipe, norms=Norms.INT8) if recipe.norms is Norms.AUTO else recipe

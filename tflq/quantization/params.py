@@ -7,15 +7,17 @@ ChooseQuantizationParams; tflite/converter/tools/optimize/quantization_utils.cc 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.engine.kernels.code_limits import code_limits
-from tflq.engine.numerics.affine import affine_codes
+from tflq.engine.kernels.checks import code_limits
+from tflq.engine.numerics.codes import affine_codes
+from tflq.engine.numerics.estimates import in_bfloat16
 from tflq.errors import ModelError
-from tflq.model.ir import CARRIER, Quantization, TensorSpec, TensorType
+from tflq.model.ir import CARRIER, Quantization, Record, TensorSpec, TensorType
 from tflq.typing import Array
 
 #: Types of quantized activations.
@@ -182,6 +184,21 @@ def usable(scale: NDArray[np.float64]) -> NDArray[np.float32]:
     """Round scales to float32; the scale of all-zero values becomes EMPTY_SCALE, tiny ones SMALLEST_SCALE."""
     narrow = np.maximum(scale, float(SMALLEST_SCALE)).astype(np.float32)
     return np.where(scale > 0, narrow, EMPTY_SCALE)
+
+
+#: The least scale of a block: float16 keeps all eight bits of mantissa, as bfloat16 has, of any number above it.
+_LEAST_OF_BLOCK = 2.0**-17
+
+
+def usable_of_blocks(scale: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Round scales of blocks, exact in float16, in which files hold them, and in bfloat16, which XNNPACK reads."""
+    return in_bfloat16(np.maximum(scale, _LEAST_OF_BLOCK).astype(np.float32))
+
+
+def with_block_scales(params: Params, scales: int) -> Quantization:
+    """Return the entry of weights in blocks, whose scales are in the tensor `scales`."""
+    fields = {"scales": scales, "zero_points": -1, "block_size": params.block}
+    return replace(params.quantization, details=Record("BlockwiseQuantization", MappingProxyType(fields)))
 
 
 def extent(values: Array, axis: int | None = None) -> Range:

@@ -8,50 +8,45 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tflq.comparison.verification.outside import watch
+from tflq.comparison.inputs.prepare import watch
 from tflq.engine.api.files import Source
 from tflq.engine.interpreter import make_plan
 from tflq.engine.profiles import by_name
 from tflq.errors import ModelError
+from tflq.interrupts import Progress
 from tflq.model.ir import Model, TensorSpec, view
 from tflq.model.ir.signatures import is_plain
 from tflq.model.surgery.cut import operators_named
-from tflq.progress import Progress
-from tflq.quantization.build.build import Built, build
-from tflq.quantization.build.task import Task
-from tflq.quantization.calibration import Calibration, CalibrationSource
-from tflq.quantization.calibration.labelled import Evaluation, read_samples, read_sequences
-from tflq.quantization.calibration.quarters import parted
-from tflq.quantization.calibration.remarks import remarks_about
-from tflq.quantization.detours import fit_bodies, quantize_stream, without_auto_norms
-from tflq.quantization.judge.against_float import compare
-from tflq.quantization.judge.budget import Trial, is_by_errors, within_budget
-from tflq.quantization.judge.check import check
+from tflq.quantization.build.build import Built, Task, build
+from tflq.quantization.frontier import Sample, check_jobs
+from tflq.quantization.judge.comparison import compare
 from tflq.quantization.judge.contest import Leader, choose
-from tflq.quantization.judge.eights import find_eights
 from tflq.quantization.judge.journal import Journal, run_facts
-from tflq.quantization.judge.norms import widen_norms
-from tflq.quantization.judge.sensitivity import Sensitivity, sensitivities
-from tflq.quantization.judge.several_runtimes import agreed
+from tflq.quantization.judge.outputs import Truth, truths_from
+from tflq.quantization.judge.runtimes import agreed, check
 from tflq.quantization.judge.tails import find_tails, with_tail
-from tflq.quantization.judge.truths import Truth, truths_from
-from tflq.quantization.judge.win_back import win_back
-from tflq.quantization.loops import reasons_against, with_integer_loops
-from tflq.quantization.portable.forms.rewrite import Rewritten
-from tflq.quantization.portable.forms.tables import in_float
-from tflq.quantization.portable.outcome import Outcome, outcome
-from tflq.quantization.portable.targets import Aim, aim_of, targets, write_for
-from tflq.quantization.processes import check_jobs
-from tflq.quantization.ranges.observation import outlying_in
-from tflq.quantization.recipe.files import read_recipe
-from tflq.quantization.recipe.presets import distinct
-from tflq.quantization.recipe.recipe import Recipe
-from tflq.quantization.recipe.stamp import finish
-from tflq.quantization.result import Report, Result, number, remarks
-from tflq.quantization.runner import Sample
+from tflq.quantization.judge.trials import (
+    Sensitivity,
+    Trial,
+    find_eights,
+    is_by_errors,
+    sensitivities,
+    widen_norms,
+    win_back,
+    within_budget,
+)
+from tflq.quantization.loops import fit_bodies, quantize_stream, reasons_against, with_integer_loops, without_auto_norms
+from tflq.quantization.portable.editing import Rewritten
+from tflq.quantization.portable.tables import in_float
+from tflq.quantization.portable.targets import Aim, PortableOutcome, aim_of, outcome, targets, write_for
+from tflq.quantization.quarters import parted, remarks_about
+from tflq.quantization.ranges.watching import outlying_in
+from tflq.quantization.recipe import Recipe, distinct
+from tflq.quantization.recipe_files import finish, read_recipe
+from tflq.quantization.result import QuantizationReport, Result, number, remarks
+from tflq.quantization.samples import Calibration, CalibrationSource, Evaluation, read_samples, read_sequences
 from tflq.quantization.scheme.float_graph import FloatModel, prepare
-from tflq.quantization.source import float_model, refuse_integers, requantizing
-from tflq.quantization.splitting import split_outputs
+from tflq.quantization.source import float_model, refuse_integers, requantizing, split_outputs
 from tflq.quantization.streams import integer_stream
 
 
@@ -172,7 +167,7 @@ def quantize(
     return replace(result, report=replace(result.report, data=remarked))
 
 
-def _outcome(original: Model, result: Model, aim: Aim, form: Rewritten, task: Task, built: Built) -> Outcome:
+def _outcome(original: Model, result: Model, aim: Aim, form: Rewritten, task: Task, built: Built) -> PortableOutcome:
     """Return what became of a portable model, with operators numbered as in the source."""
     origins = [form.origins[origin] for origin in task.floats.origins]
     tables = [replace(table, index=origins[table.index]) for table in built.tables]
@@ -202,7 +197,7 @@ def _made(
         form, task, norms = widen_norms(form, task, notes)
         source = form.model
         eights = find_eights(task, notes)
-        task = task if eights is None else replace(task, wide=eights.operators)
+        task = task if eights is None else replace(task, wide=frozenset(eights.operators))
         ranking = choose(task, leader, notes)
         task = replace(task, methods=ranking[0].methods)
         task.watching.forget_expected()
@@ -229,7 +224,7 @@ def _made(
     floats, reference = task.floats, source if recipe.portable else original  # loops of `source` are integer
     comparison = compare(reference, form, built, result, *proof.on(judging), task.progress)
     is_bound = recipe.budget is not None or recipe.portable or agreement is not None
-    report = Report(
+    report = QuantizationReport(
         recipe,
         ranking,
         comparison,
@@ -267,7 +262,7 @@ def _interrupt(
     result = finish(built.integer.model, recipe)
     reference = form.model if recipe.portable else original
     comparison = compare(reference, form, built, result, *proof.on(judging))
-    report = Report(
+    report = QuantizationReport(
         recipe,
         (replace(leader.ranked, left=None),),
         comparison,

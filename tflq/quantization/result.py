@@ -6,23 +6,17 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tflq.display import display_by
 from tflq.engine.api.files import save
 from tflq.model.ir import Model
-from tflq.quantization.judge.budget import Trial
-from tflq.quantization.judge.check import Check
-from tflq.quantization.judge.comparison import Comparison
-from tflq.quantization.judge.eights import Eights
-from tflq.quantization.judge.norms import WideNorms
-from tflq.quantization.judge.selection import Ranked
-from tflq.quantization.judge.sensitivity import Sensitivity
-from tflq.quantization.judge.several_runtimes import Agreed
-from tflq.quantization.judge.streamed import Streamed
-from tflq.quantization.judge.tails import Tails
-from tflq.quantization.judge.win_back import WinBack
-from tflq.quantization.portable.outcome import Outcome
-from tflq.quantization.recipe.recipe import Recipe
+from tflq.quantization.judge.comparison import Fidelities
+from tflq.quantization.judge.journal import Ranked
+from tflq.quantization.judge.runtimes import Agreed, RuntimeCheck
+from tflq.quantization.judge.tails import Streamed, Tails
+from tflq.quantization.judge.trials import Eights, Sensitivity, Trial, WideNorms, WinBack
+from tflq.quantization.portable.targets import PortableOutcome
+from tflq.quantization.recipe import Recipe
 from tflq.quantization.scheme.float_graph import FloatModel
+from tflq.texts import Tabular, display_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +28,9 @@ class Remark:
     text: str
 
 
-@display_by("quantize.cards:quantization_card")
+@display_by("cards:quantization_card")
 @dataclass(frozen=True, slots=True, eq=False)
-class Report:
+class QuantizationReport:
     """The report of a quantization: how the model was built, and its quality.
 
     `ranking` holds all tried configurations, the chosen one first. `comparison` is with the float model, on the
@@ -49,9 +43,9 @@ class Report:
 
     recipe: Recipe
     ranking: tuple[Ranked, ...]
-    comparison: Comparison
+    comparison: Fidelities
     held_back: int
-    check: Check
+    check: RuntimeCheck
     kept_float: tuple[Remark, ...]
     notes: tuple[Remark, ...]
     spared: tuple[Remark, ...]
@@ -61,7 +55,7 @@ class Report:
     interrupted: bool = False
     agreed: Agreed | None = None  # on the recipe's several runtimes; None for a single one
     trials: tuple[Trial, ...] = ()  # of a budget, by the number of operators that it spares
-    portable: Outcome | None = None  # None if the recipe does not ask for it
+    portable: PortableOutcome | None = None  # None if the recipe does not ask for it
     tails: Tails | None = None  # treatments of outputs of several parts; None if there is nothing to treat
     norms: WideNorms | None = None  # normalizations with activations of 16 bits, or in float; None if there are none
     eights: Eights | None = None  # operators of mode int8x4 with weights of eight bits; None if there are none
@@ -69,20 +63,20 @@ class Report:
     wins_back: WinBack | None = None  # what one operator in float gives; None with a budget, or if that is little
 
 
-@display_by("quantize.cards:result_card")
+@display_by("cards:result_card", "quantize:result_document", "ranking")
 @dataclass(frozen=True, slots=True, eq=False)
-class Result:
+class Result(Tabular):
     """A quantized model and its report."""
 
     model: Model
-    report: Report
+    report: QuantizationReport
 
     def save(self, path: str | os.PathLike[str]) -> int:
         """Write the model; return the number of bytes."""
         return save(self.model, path)
 
 
-def number(report: Report, origins: Sequence[int]) -> Report:
+def number(report: QuantizationReport, origins: Sequence[int]) -> QuantizationReport:
     """Return the report with the operators of a rewritten float model numbered as in its source."""
 
     def moved(remarks: Sequence[Remark]) -> tuple[Remark, ...]:

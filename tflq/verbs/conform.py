@@ -1,23 +1,43 @@
-"""`conform`: suites of single-operator models, and devices, compilers and runtimes tested with them."""
+"""`conform` and `learn`: devices tested by suites, and learned by questions.
+
+`conform`: suites of single-operator models, and devices, compilers and runtimes tested with them.
+
+`learn`: a device's arithmetic, learned by questions or from dumps, as a profile.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from tflq.devices.conformance.changes import RunDiff, compare_runs
-from tflq.devices.conformance.judging import Verdicts
-from tflq.devices.conformance.making import Order, SuiteData
-from tflq.devices.conformance.merging import merge, read_verdicts
-from tflq.devices.conformance.requirements import Claim, claim_of, read_exclusions
-from tflq.devices.conformance.session import BATCH, MostRefused, any_number, check, pack, restate, run_suite
-from tflq.devices.conformance.session import make_suite as make
-from tflq.devices.conformance.skeletons import Skeleton, write_skeleton
-from tflq.devices.conformance.targets import target_of
-from tflq.devices.learning.jointly_observed import causes_of_suite
-from tflq.engine.runtimes.children import temporary_folder
-from tflq.errors import OptionError
-from tflq.progress import Progress, silent
+from tflq.devices.learning.asking import KeptAnswers
+from tflq.devices.learning.candidates import Effort
+from tflq.devices.learning.findings import LearnFindings
+from tflq.devices.learning.joint import causes_of_suite
+from tflq.devices.learning.learner import learn as learn_target
+from tflq.devices.learning.learner import learn_from_dumps
+from tflq.devices.learning.questions import known_operators, subjects
+from tflq.devices.suites.changes import Claim, RunDiff, claim_of, compare_runs, read_exclusions
+from tflq.devices.suites.judge import Verdicts
+from tflq.devices.suites.make import SuiteData, SuiteOrder, operators_named
+from tflq.devices.suites.run import (
+    BATCH,
+    MostRefused,
+    any_number,
+    check,
+    merge,
+    pack,
+    read_verdicts,
+    restate,
+    run_suite,
+)
+from tflq.devices.suites.run import make_suite as make
+from tflq.devices.suites.target import Skeleton, target_of, write_skeleton
+from tflq.diagnosis.localization import only_dumps
+from tflq.engine.api.files import subject
+from tflq.engine.runtimes.process import temporary_folder
+from tflq.errors import OptionError, UnknownNameError
+from tflq.interrupts import Progress, silent
 
 #: A part of a suite, (i, n): the i-th of n.
 Shard = tuple[int, int]
@@ -30,6 +50,7 @@ def make_suite(
     *,
     level: str | None = None,
     focus: str | None = None,
+    ops: Collection[str] = (),
     seed: int = 0,
     shard: Shard = WHOLE,
     jobs: int = 1,
@@ -42,6 +63,7 @@ def make_suite(
         profile: The arithmetic, by name or the path of a profile's file.
         level: Cases up to this level: "smoke", "standard" (the default) or "exhaustive".
         focus: Only the cases of one question, which has no levels: "layout".
+        ops: Only cases of these operators, such as ("CONV_2D", "ADD"). Empty: of all.
         seed: The seed of scales, weights and inputs.
         shard: Only the i-th of n parts.
         jobs: Worker processes.
@@ -50,7 +72,7 @@ def make_suite(
     Raises:
         FileAccessError: The path cannot be written.
         OptionError: Both a level and a focus are given.
-        UnknownNameError: No profile or focus has that name.
+        UnknownNameError: No profile, focus or operator has that name, or the suite has no case of an operator.
 
     Example:
         >>> len(tflq.make_suite("smoke.npz", level="smoke", shard=(1, 400)).suite.cases)
@@ -59,7 +81,8 @@ def make_suite(
     if focus is not None and level is not None:
         raise OptionError(f"a focus has no levels: leave {level!r:.40} out, or the focus")
     chosen = level or ("standard" if focus is None else "smoke")
-    return make(os.fspath(output), Order(profile, chosen, seed, shard=shard, focus=focus), jobs, progress)
+    order = SuiteOrder(profile, chosen, seed, shard=shard, focus=focus, ops=operators_named(ops))
+    return make(os.fspath(output), order, jobs, progress)
 
 
 def conform(
@@ -68,6 +91,7 @@ def conform(
     profile: str | None = None,
     *,
     level: str = "standard",
+    ops: Collection[str] = (),
     shard: Shard = WHOLE,
     work: str | os.PathLike[str] | None = None,
     batch: int = BATCH,
@@ -88,10 +112,11 @@ def conform(
             (docs/target-protocol.md), runtime:NAME or profile:NAME.
         profile: Expect this profile's bits in place of the suite's; `left_out` cases are those that it refuses.
         level: Cases up to this level.
+        ops: Only cases of these operators. Empty: of all.
         shard: Only the i-th of n parts.
         work: A folder that keeps the target's outputs, so that an interrupted run can continue. None: none is kept.
         batch: Cases in one call of the target.
-        max_refused: A limit on refused cases, by the cases: see `tflq.devices.conformance.session.share`.
+        max_refused: A limit on refused cases, by the cases: see `tflq.devices.suites.run.share`.
         jobs: Processes of this machine.
         scheduler: A Dask scheduler whose workers run the target.
         python: The Python in which the runtime is installed, if not this one.
@@ -103,6 +128,7 @@ def conform(
         FileAccessError: The folder cannot be written.
         OptionError: `work` is given for several processes.
         RuntimeMissing: There is no such target.
+        UnknownNameError: There is no such operator, or the suite has no case of it.
 
     Example:
         >>> made = tflq.make_suite("smoke.npz", level="smoke", shard=(1, 400))
@@ -117,27 +143,27 @@ def conform(
     with temporary_folder() as folder:
         if profile is not None:
             whole, asked = asked, os.path.join(folder, "suite.npz")
-            left_out = restate(whole, asked, profile, level, shard)
+            left_out = restate(whole, asked, profile, level, shard, ops)
             shard = WHOLE  # the part is the whole of the suite that is asked
         if scheduler is None and jobs == 1:
-            found = run_suite(asked, system, level, shard, kept, batch, max_refused, progress, causes_of_suite)
+            found = run_suite(asked, system, level, shard, kept, batch, max_refused, progress, causes_of_suite, ops)
         else:
-            from tflq.devices.conformance.spreading import Part, spread
+            from tflq.devices.suites.run import SuitePart, spread
 
-            part = Part(asked, target, python, timeout, level, shard, batch)
+            part = SuitePart(asked, target, python, timeout, level, shard, batch, ops=tuple(ops))
             found = spread(part, system.name, jobs, scheduler, max_refused, progress, causes_of_suite)
     return found.leaving_out(left_out)
 
 
 def new_target(
-    name: str, language: str = "python", folder: str | os.PathLike[str] = ".", *, replace: bool = False
+    name: str, language: str = "python", output: str | os.PathLike[str] = ".", *, replace: bool = False
 ) -> Skeleton:
     """Write a target's skeleton: a complete program that runs RESHAPE, and refuses other operators.
 
     Args:
         name: The name of its file, without ending.
         language: "python", "c" or "node".
-        folder: A folder that exists.
+        output: A folder that exists.
         replace: Replace a file that exists.
 
     Raises:
@@ -148,11 +174,11 @@ def new_target(
         >>> tflq.new_target("my_npu", "c").command
         './my_npu'
     """
-    return write_skeleton(name, language, os.fspath(folder), replace=replace)
+    return write_skeleton(name, language, os.fspath(output), replace=replace)
 
 
 def pack_suite(
-    suite: str | os.PathLike[str], folder: str | os.PathLike[str], *, level: str = "standard", shard: Shard = WHOLE
+    suite: str | os.PathLike[str], output: str | os.PathLike[str], *, level: str = "standard", shard: Shard = WHOLE
 ) -> int:
     """Unpack a suite's models and inputs into a new folder for a device elsewhere; return the number of cases.
 
@@ -165,7 +191,7 @@ def pack_suite(
         >>> tflq.pack_suite("smoke.npz", "carried")
         4
     """
-    return pack(os.fspath(suite), folder, level, shard)
+    return pack(os.fspath(suite), output, level, shard)
 
 
 def check_outputs(
@@ -264,3 +290,80 @@ def claim_conformance(
     """
     found = verdicts if isinstance(verdicts, Verdicts) else read_verdicts(os.fspath(verdicts))
     return claim_of(found, () if exclusions is None else read_exclusions(os.fspath(exclusions)))
+
+
+#: Types of codes whose arithmetic can be learned.
+TYPES = ("int8", "uint8", "int16")
+
+
+def learn(
+    target: str | None = None,
+    *,
+    evidence: Sequence[str | os.PathLike[str]] = (),
+    models: Sequence[str | os.PathLike[str]] = (),
+    operators: Collection[str] = (),
+    types: Collection[str] = (),
+    seed: int = 0,
+    fresh: int = Effort().fresh,
+    most: int = 100_000,
+    work: str | os.PathLike[str] | None = None,
+    keep: bool = True,
+    python: str | None = None,
+    timeout: float = 600.0,
+    progress: Progress = silent,
+) -> LearnFindings:
+    """Learn a device's arithmetic; `tflq.devices.learning.words.text_of` writes what was found as a profile.
+
+    Ctrl-C ends the questions, and what is known by then is returned.
+
+    Args:
+        target: A ready target (docs/targets.md), a command that runs single-operator models (docs/target-protocol.md),
+            runtime:NAME or profile:NAME.
+        evidence: Instead of a target, dumps of a device.
+        models: The model of each dump.
+        operators: The operators to learn. Empty: all that can be learned.
+        types: The types of codes: "int8", "uint8", "int16". Empty: int8.
+        seed: The seed of scales, weights and inputs.
+        fresh: Number of fresh models on which each answer is checked.
+        most: The number of models after which nothing more is asked.
+        work: A folder that keeps answers, so that an interrupted run can go on. None: none is kept.
+        keep: Keep the folder when the run has ended and everything was asked.
+        python: The Python in which the runtime is installed, if not this one.
+        timeout: Seconds allowed for a call of the target.
+        progress: Called as progress(what, done, total).
+
+    Raises:
+        InputError: A dump does not fit its model.
+        OptionError: Neither a target nor dumps are given, or not a model for each dump.
+        UnknownNameError: There is no operator or type of that name that can be learned.
+        RuntimeMissing, RuntimeFailed: There is no such target, or it cannot be started.
+
+    Example:
+        >>> dump = "golden/dumps/digits_mobilenet_int8.cmsis_single.npz"
+        >>> found = tflq.learn(evidence=[dump], models=["golden/models/digits_mobilenet_int8.tflite"])
+        >>> len(found.operators) > 0
+        True
+    """
+    if (target is None) == (not evidence) or len(evidence) != len(models):
+        raise OptionError("expected --target CMD, or --dump PATH and --model FILE once for each dump")
+    if target is None:
+        parts = [only_dumps(subject(m).model, os.fspath(d)) for d, m in zip(evidence, models, strict=True)]
+        return learn_from_dumps(
+            [(p.model, samples) for p, samples in parts], ", ".join(os.fspath(path) for path in evidence)
+        )
+    for word in types:
+        if word not in TYPES:
+            raise UnknownNameError("type of codes", word, TYPES)
+    named = tuple(word.upper() for word in operators)
+    for word in named:
+        if word not in known_operators():
+            raise UnknownNameError("operator that can be learned", word, known_operators())
+    system = target_of(target, python, timeout)
+    wanted = subjects(tuple(types) or ("int8",), named)
+    if not wanted:
+        raise OptionError(f"no operator named has the types {', '.join(types)}")
+    kept = None if work is None else KeptAnswers(os.fspath(work), system.identity())
+    found = learn_target(system, wanted, Effort(fresh=fresh, seed=seed), most=most, progress=progress, kept=kept)
+    if kept is not None and not keep and not found.is_partial:
+        kept.remove()
+    return found

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflq.comparison.verification.arbiter import judge
-from tflq.comparison.verification.feeding import Feed, Feeds, make_feeds
-from tflq.comparison.verification.hearing import RUNTIME, Hearing, Pool, Tensors, find_groups, find_partings
-from tflq.comparison.verification.observation import observe
-from tflq.comparison.verification.preparation import preparation
-from tflq.comparison.verification.signed import runnable
-from tflq.engine.api.files import Source
-from tflq.engine.api.subject import Subject, subject
+from tflq.comparison.court import RUNTIME, Hearing, Pool, Tensors, find_groups, find_partings, judge
+from tflq.comparison.goldens.golden import runnable
+from tflq.comparison.goldens.record import observe
+from tflq.comparison.inputs.prepare import preparation
+from tflq.comparison.inputs.read import Feed, Feeds, make_feeds
+from tflq.engine.api.files import Source, Subject, subject
 from tflq.engine.interpreter import make_plan
 from tflq.engine.interpreter import run as run_plan
-from tflq.engine.kernels.exactness import EXACT
+from tflq.engine.kernels.kernel import EXACT
 from tflq.engine.profiles import PROFILES
 from tflq.engine.profiles import by_name as profile_by_name
 from tflq.engine.runtimes import FOREIGN, RUNTIMES, named
 from tflq.engine.runtimes import by_name as runtime_by_name
 from tflq.errors import OptionError, RuntimeMissing, TflqError, UnsupportedError, brief
+from tflq.interrupts import Progress, silent
 from tflq.model.ir import Model, Signed, signed, view
-from tflq.progress import Progress, silent
 
 #: The system that others are described against if it takes part: LiteRT's reference kernels.
 REFERENCE = "litert-ref"

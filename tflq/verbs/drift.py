@@ -7,26 +7,25 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from tflq.comparison.evidence.dumps import load_dumps
+from tflq.comparison.evidence.forms import LOG_FILES
+from tflq.comparison.goldens.golden import Golden, Observation, StoredTensor, counterpart, fit, own_profile, parts_named
+from tflq.comparison.goldens.stored import differing_input, load_golden, require_model
 from tflq.comparison.inspection.difference import Difference, difference, merge
-from tflq.comparison.verification.changes import known_changes
-from tflq.comparison.verification.counterpart import counterpart, own_profile
-from tflq.comparison.verification.curation import differing_input
-from tflq.comparison.verification.golden import Golden, Observation, Stored, fit
-from tflq.comparison.verification.goldens import load_golden, require_model
-from tflq.comparison.verification.results import Status, Verdict
-from tflq.comparison.verification.signed import named
+from tflq.comparison.results import InputFacts, Status, Verdict
+from tflq.comparison.verification.report import known_changes
 from tflq.comparison.verification.verifying import verify
-from tflq.diagnosis.choices import Choice, add, choice, chooses
+from tflq.diagnosis.amplification import RowChoice, add, choice, chooses
 from tflq.diagnosis.findings import Findings
-from tflq.display import display_by
-from tflq.engine.api.files import Source
-from tflq.engine.api.subject import Subject, subject
-from tflq.engine.profiles.history import Change
+from tflq.engine.api.files import Source, Subject, subject
+from tflq.engine.profiles.history import ReleaseChange
 from tflq.errors import GoldenError, TflqError
+from tflq.interrupts import Progress, silent
 from tflq.model.ir import Model, Signed, signed, view
+from tflq.model.ir.signatures import place_in
 from tflq.model.storage.output import PathLike
 from tflq.model.surgery.cut import OPAQUE
-from tflq.progress import Progress, silent
+from tflq.texts import Tabular, display_by
 from tflq.typing import Array
 from tflq.verbs.explain import explain
 
@@ -58,12 +57,12 @@ class OperatorDrift:
     @property
     def place(self) -> str:
         """Its index, after its signature if the model has several."""
-        return f"{self.signature}/{self.index}" if self.signature else str(self.index)
+        return place_in(self.signature, self.index)
 
 
-@display_by("golden:drift_card")
+@display_by("golden:drift_card", "drift_document", "operators")
 @dataclass(frozen=True, slots=True, eq=False)
-class Drift:
+class Drift(Tabular):
     """Two recordings compared. `findings` explain the second's first changed operator from the first's profile.
 
     `own` are the profiles of both runtimes, if each of them reproduces every bit of its recording, and `changes` what
@@ -83,9 +82,9 @@ class Drift:
     output_samples: tuple[int, ...]
     tensors: bool
     findings: Findings | None = None
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[RowChoice, ...] = ()
     own: tuple[str, str] | None = None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ReleaseChange, ...] = ()
 
     @property
     def differs(self) -> bool:
@@ -113,12 +112,13 @@ class Drift:
 
 
 def diff_goldens(model: Source | Model, first: PathLike, second: PathLike, progress: Progress = silent) -> Drift:
-    """Compare two goldens of one model, recorded on the same inputs.
+    """Compare two goldens of one model, recorded on the same inputs, or two logs (.log, .txt) of a board.
 
     `progress` is called as progress(what, done, total).
 
     Raises:
-        GoldenError: They are of other models or inputs.
+        GoldenError: They are of other models or inputs, or a log lacks inputs.
+        InputError: A log holds no tensor of the model.
         FileAccessError: One cannot be read.
 
     Example:
@@ -128,7 +128,7 @@ def diff_goldens(model: Source | Model, first: PathLike, second: PathLike, progr
     """
     target = subject(model)
     paths = str(first), str(second)
-    goldens = [load_golden(path) for path in paths]
+    goldens = [_recorded(target.model, path) for path in paths]
     fed = next((golden for golden in goldens if _has_inputs(golden)), goldens[0])
     goldens = [_fit(target, golden, fed, path) for golden, path in zip(goldens, paths, strict=True)]
     counts = [len(golden.observations) for golden in goldens]
@@ -138,7 +138,7 @@ def diff_goldens(model: Source | Model, first: PathLike, second: PathLike, progr
         raise GoldenError(f"{paths[1]}: ran other signatures, or ran them otherwise, than {paths[0]}")
     profile, _ = counterpart(goldens[0].runtime)
     every = signed(target.model)
-    own = [named(every, signature) for signature, _ in goldens[0].steps]
+    own = [parts_named(every, signature) for signature, _ in goldens[0].steps]
     found = [
         _of_part(model, part, paths, goldens, [k for k, p in enumerate(own) if p == number], profile.name)
         for number, part in enumerate(every)
@@ -170,7 +170,7 @@ def _known(
         if verify(model, golden, profile=profile, progress=progress).verdict != Verdict.SAME:
             return found
     names = own[0].name, own[1].name
-    changes: dict[Change, None] = {}
+    changes: dict[ReleaseChange, None] = {}
     for part in every:
         changed = [o.index for o in found.changed if o.signature == part.name]
         if not found.changed:
@@ -186,7 +186,7 @@ class _OfPart:
     operators: Sequence[OperatorDrift]
     outputs: Sequence[Difference | None]
     seen: Sequence[int]
-    choices: Sequence[Choice]
+    choices: Sequence[RowChoice]
 
 
 def _of_part(
@@ -205,7 +205,7 @@ def _of_part(
     never = frozenset(t for s, t in named_never if s in (part.signature, part.root.signature))
     drifts: list[OperatorDrift | None] = [None] * len(graph.ops)
     outputs: dict[int, Difference] = {}
-    choices: dict[int, Choice] = {}
+    choices: dict[int, RowChoice] = {}
     seen, walked = [elsewhere] * len(graph.outputs), [elsewhere] * len(graph.ops)
     for k, (one, other) in enumerate(zip(chosen[0].observations, chosen[1].observations, strict=True)):
         at = None if one.continues else differing_input(one, other)  # a step may take an earlier one's results
@@ -227,8 +227,9 @@ def _of_part(
         replace(o or OperatorDrift(op.index, op.name, Drifted.UNKNOWN), samples=count, signature=part.name)
         for op, o, count in zip(graph.ops, drifts, walked, strict=True)
     ]
-    if any(o.drifted == Drifted.FOLLOWS for o in operators) and all(golden.tensors for golden in goldens):
-        operators = _by_profile(source, part, paths, profile, operators)
+    is_known = all(golden.tensors and golden.runtime for golden in goldens)  # a board is not the profile's runtime
+    if is_known and any(o.drifted == Drifted.FOLLOWS for o in operators):
+        operators = _by_profile(source, part, goldens, profile, operators)
     return _OfPart(
         operators=operators,
         outputs=[outputs.get(position) for position in range(len(graph.outputs))],
@@ -237,8 +238,24 @@ def _of_part(
     )
 
 
+def _recorded(model: Model, path: str) -> Golden:
+    """Return the golden at a path, or what the log of a board holds of the first subgraph."""
+    if not path.lower().endswith(LOG_FILES):
+        return load_golden(path)
+    graph, seen = view(model), []
+    for number, dump in enumerate(load_dumps(model, path)):
+        if any(tensor not in dump.tensors for tensor in graph.inputs):
+            reason = "lacks the inputs, so that it is not known whether both builds had the same: print them, too"
+            raise GoldenError(f"{path}: sample {number} {reason}")
+        inputs = tuple(dump.tensors[tensor] for tensor in graph.inputs)
+        results = {tensor: value for tensor, value in dump.tensors.items() if tensor not in graph.inputs}
+        seen.append(Observation(inputs, tuple(results.get(tensor) for tensor in graph.outputs), results))
+    is_whole = all(tensor in one.tensors for one in seen for op in graph.ops for tensor in op.outputs if tensor >= 0)
+    return Golden(tuple(seen), is_whole, InputFacts(path, None, len(seen)), {})
+
+
 def _has_inputs(golden: Golden) -> bool:
-    return isinstance(golden.observations, Stored) or any(seen.inputs for seen in golden.observations)
+    return isinstance(golden.observations, StoredTensor) or any(seen.inputs for seen in golden.observations)
 
 
 def _fit(target: Subject, golden: Golden, fed: Golden, path: str) -> Golden:
@@ -290,12 +307,10 @@ def _walk(
 
 
 def _by_profile(
-    model: Source | Model, part: Signed, paths: tuple[str, str], profile: str, operators: list[OperatorDrift]
+    model: Source | Model, part: Signed, goldens: Sequence[Golden], profile: str, operators: list[OperatorDrift]
 ) -> list[OperatorDrift]:
     """Return the operators; with different inputs, one counts as changed if `profile` fits only the first recording."""
-    reports = [
-        verify(model, load_golden(path), profile=profile, signature=part.name or None).operators for path in paths
-    ]
+    reports = [verify(model, one, profile=profile, signature=part.name or None).operators for one in goldens]
     return [
         replace(o, drifted=Drifted.CHANGED)
         if o.drifted == Drifted.FOLLOWS and before.status == Status.EXACT and after.status == Status.DIFFERS

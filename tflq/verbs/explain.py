@@ -1,4 +1,11 @@
-"""`explain`: where a device's dump differs from a profile, and the arithmetic that reproduces it."""
+"""`explain`, `fit` and `reduce`: where a device differs, and what reproduces it.
+
+`explain`: where a device's dump differs from a profile, and the arithmetic that reproduces it.
+
+`fit`: every operator under every profile, compared with a device's dump.
+
+`reduce`: the smallest part of a model that still shows a difference.
+"""
 
 from __future__ import annotations
 
@@ -7,37 +14,38 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from tflq.comparison.verification.evidence.dumps import Dump
-from tflq.comparison.verification.goldens import check_model
-from tflq.comparison.verification.inputs import InputSource, make_inputs
-from tflq.comparison.verification.preparation import Numbers, preparation
-from tflq.comparison.verification.results import InputFacts, Mode
-from tflq.devices.learning.jointly_observed import causes_of_dump
-from tflq.diagnosis.discrimination import Discrimination
-from tflq.diagnosis.discrimination import discriminate as _discriminate
+from tflq.comparison.evidence.dumps import Dump
+from tflq.comparison.goldens.stored import check_model
+from tflq.comparison.inputs.prepare import Numbers, preparation
+from tflq.comparison.inputs.read import InputSource, make_inputs
+from tflq.comparison.results import CompareMode, InputFacts
+from tflq.devices.learning.joint import causes_of_dump
+from tflq.diagnosis.apart import Discrimination, profiles_apart
+from tflq.diagnosis.apart import discriminate as _discriminate
 from tflq.diagnosis.findings import Findings, Worked, gravest, investigate, work_out
-from tflq.diagnosis.localization import in_order
-from tflq.diagnosis.signatures import dumps_by_signature, only_dumps
-from tflq.engine.api.files import Source
-from tflq.engine.api.subject import subject
+from tflq.diagnosis.localization import dumps_by_signature, in_order, only_dumps
+from tflq.diagnosis.profile_fit import Fit
+from tflq.diagnosis.profile_fit import fit as fit_profiles
+from tflq.diagnosis.reduction import Check, Reduced, reduce_check, reduce_dump
+from tflq.engine.api.files import Source, subject
 from tflq.engine.profiles import Profile, by_name
-from tflq.errors import UnknownNameError
+from tflq.errors import InputError, OptionError, UnknownNameError
 from tflq.model.ir import Model, only_signed, view
 from tflq.typing import Array
 
 #: A path, arrays by tensor name or index, or a dump that was read.
 DumpSource: TypeAlias = "str | os.PathLike[str] | Mapping[str, Array] | Mapping[int, Array] | Dump"
 
-_MODES = tuple(mode.value for mode in Mode)
+_MODES = tuple(mode.value for mode in CompareMode)
 
 
 def explain(
     model: Source | Model,
-    dump: DumpSource,
+    evidence: DumpSource,
     profile: str | Profile = "litert-ref",
     *,
     op: int | None = None,
-    mode: str | Mode = Mode.ISOLATED,
+    mode: str | CompareMode = CompareMode.ISOLATED,
     element: tuple[int, ...] | None = None,
     inputs: InputSource = None,
     sample: int | None = None,
@@ -53,7 +61,7 @@ def explain(
 
     Args:
         model: A path, the bytes of a file, or a Model.
-        dump: Any part of the device's tensors: a path, or arrays by tensor name or index.
+        evidence: Any part of the device's tensors: a path, or arrays by tensor name or index.
         profile: The arithmetic that the dump is compared with.
         op: The operator to explain. None: the first that differs.
         mode: "isolated" feeds each operator the dump's own inputs; "cumulative" runs end to end.
@@ -87,16 +95,16 @@ def explain(
     """
     if mode not in _MODES:
         raise UnknownNameError("mode", mode, _MODES)
-    chosen, target = by_name(profile), check_subject(model, dump)
+    chosen, target = by_name(profile), check_subject(model, evidence)
     how = preparation(mean, std, bgr=bgr)
     if op is None and element is None and not search_inputs:
-        held = dumps_by_signature(target, dump, sample, inputs, signature, how)
+        held = dumps_by_signature(target, evidence, sample, inputs, signature, how)
     else:
-        held = [only_dumps(target, dump, sample, inputs, signature, how)]
+        held = [only_dumps(target, evidence, sample, inputs, signature, how)]
     found = []
     held = [(part, in_order(part.model, samples, chosen)) for part, samples in held]
     for part, samples in held:
-        one = investigate(part.model, samples, chosen, op=op, mode=Mode(mode), element=element)
+        one = investigate(part.model, samples, chosen, op=op, mode=CompareMode(mode), element=element)
         joint = causes_of_dump(part.model, samples, chosen, one)
         found.append(replace(one, signature=part.name, joint=joint, faults=(*one.faults, *joint.faults)))
     findings = gravest(found)
@@ -108,7 +116,7 @@ def explain(
 
 def discriminate(
     model: Source | Model,
-    dump: DumpSource,
+    evidence: DumpSource,
     profile: str | Profile = "litert-ref",
     *,
     op: int | None = None,
@@ -133,7 +141,7 @@ def discriminate(
         True
     """
     how: dict[str, Any] = {"op": op, "inputs": inputs, "sample": sample, "signature": signature}
-    return explain(model, dump, profile, **how, search_inputs=True).discrimination
+    return explain(model, evidence, profile, **how, search_inputs=True).discrimination
 
 
 def explain_element(
@@ -193,3 +201,114 @@ def _discriminated(model: Model, samples: tuple[Dump, ...], found: Findings, pro
         return found
     discrimination = _discriminate(model, samples[found.sample or 0], found.explanation, profile)
     return replace(found, discrimination=discrimination)
+
+
+def fit(
+    model: Source | Model,
+    evidence: DumpSource,
+    profile: str | Profile = "litert-ref",
+    *,
+    inputs: InputSource = None,
+    sample: int | None = None,
+    signature: str | None = None,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
+    bgr: bool = False,
+    search_inputs: bool = False,
+) -> Fit:
+    """Compare every operator under every profile with a dump.
+
+    Args:
+        model: A path, the bytes of a file, or a Model.
+        evidence: The device's tensors, as for `explain`.
+        profile: The assumed profile: if several explain as much, the nearest to it is the best.
+        inputs: The device's inputs, if a dump at a path lacks them.
+        sample: The number of one of several samples at a path. None: all of them.
+        signature: The signature that the dump is of, if it may be of several.
+        mean: With `std`: `inputs` are stored numbers, (number - mean) / std the real values. One, or one per channel.
+        std: See `mean`.
+        bgr: Channels of images are in the order blue, green, red.
+        search_inputs: Also search inputs that distinguish the profiles that fit: `discrimination`.
+
+    Returns:
+        `best` profile, `fitting` ones, `mix` by type of operator, and the `matrix` of explained elements.
+
+    Raises:
+        GoldenError: The dump is a recording of another model.
+        InputError: The dump does not fit the model.
+        UnknownNameError: No profile has that name.
+
+    Example:
+        >>> model = "golden/models/digits_autoencoder_int8.tflite"
+        >>> device = tflq.Interpreter(model, profile="tflm", experimental_preserve_all_tensors=True)
+        >>> device.allocate_tensors()
+        >>> device.invoke()
+        >>> dump = {detail["index"]: device.get_tensor(detail["index"]) for detail in device.get_tensor_details()}
+        >>> "tflm" in tflq.fit(model, dump).fitting
+        True
+    """
+    target = check_subject(model, evidence)
+    part, samples = only_dumps(target, evidence, sample, inputs, signature, preparation(mean, std, bgr=bgr))
+    samples = in_order(part.model, samples, by_name(profile))
+    result = fit_profiles(part.model, samples, profile)
+    if search_inputs and len(result.fitting) > 1:
+        return replace(result, discrimination=profiles_apart(part.model, samples[0], result.fitting))
+    return result
+
+
+def reduce(
+    model: Source | Model,
+    evidence: DumpSource | None = None,
+    profile: str | Profile = "litert-ref",
+    *,
+    check: Check | None = None,
+    inputs: InputSource = None,
+    sample: int | None = None,
+    seed: int = 0,
+    signature: str | None = None,
+) -> Reduced:
+    """Shrink a model to the operators, then the element, then the values that still show a difference.
+
+    Args:
+        model: A path, the bytes of a file, or a Model.
+        evidence: A device's tensors, as for `explain`: the first operator that differs from the profile is kept.
+        profile: The arithmetic that the device differs from.
+        check: Instead of a dump, a function: `check(model, sample)` is True if a candidate still shows the difference.
+        inputs: With a dump the device's inputs; with a check the source of inputs. None: generated from `seed`.
+        sample: The number of one of several samples. None: the first that differs in a dump; the first with a check.
+        seed: The seed of generated inputs.
+        signature: The signature that the dump is of, or the check is about, if the model has several.
+
+    Raises:
+        InputError: There is no difference.
+        OptionError: Not exactly one of `evidence` and `check` is given, or there is no such sample.
+
+    Example:
+        >>> from tflq.model.ir import view
+        >>> model = "golden/models/digits_mobilenet_int8.tflite"
+        >>> device = tflq.Interpreter(model, experimental_preserve_all_tensors=True)
+        >>> device.allocate_tensors()
+        >>> device.invoke()
+        >>> dump = {detail["index"]: device.get_tensor(detail["index"]) for detail in device.get_tensor_details()}
+        >>> dump[view(tflq.load(model)).op(1).outputs[0]][0, 4, 4, 3] ^= 1
+        >>> reduced = tflq.reduce(model, dump)
+        >>> reduced.operators, reduced.expected[0].shape
+        ((1,), (1, 1, 1, 1))
+    """
+    chosen = by_name(profile)
+    if (evidence is None) == (check is None):
+        raise OptionError("give either evidence or a check")
+    if check is not None:
+        target = only_signed(subject(model).model, signature).model
+        made = make_inputs(target, inputs, 1, seed).samples
+        if not 0 <= (sample or 0) < len(made):
+            raise OptionError(f"sample {sample}: there are samples 0 to {len(made) - 1}")
+        return reduce_check(target, chosen, made[sample or 0], check)
+    assert evidence is not None  # as there is no check
+    part, (*others, last) = only_dumps(check_subject(model, evidence), evidence, sample, inputs, signature)
+    for one in others:
+        try:
+            return reduce_dump(part.model, chosen, one)
+        except InputError:
+            continue
+    return reduce_dump(part.model, chosen, last)

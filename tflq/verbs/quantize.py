@@ -9,25 +9,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tflq.comparison.verification.preparation import image_paths
+from tflq.comparison.inputs.prepare import image_paths
 from tflq.errors import InputWarning, OptionError
+from tflq.interrupts import Progress
 from tflq.model.ir import Model
 from tflq.model.storage.documents import read_document
-from tflq.progress import Progress
 from tflq.quantization.advice import Advice, advise
-from tflq.quantization.calibration import Calibration, Scaling
-from tflq.quantization.judge.truths import labels_of_files
+from tflq.quantization.frontier import available
+from tflq.quantization.judge.outputs import labels_of_files
 from tflq.quantization.pipeline import quantize
-from tflq.quantization.processes import available
-from tflq.quantization.recipe.files import SCHEMA, changed_recipe, document_of, read_recipe
-from tflq.quantization.recipe.recipe import Mode, Recipe
-from tflq.quantization.recipe.text import recipe_text
+from tflq.quantization.recipe import Mode, Recipe
+from tflq.quantization.recipe_files import SCHEMA, changed_recipe, document_of, read_recipe, recipe_text
 from tflq.quantization.result import Result
+from tflq.quantization.samples import Calibration, Scaling
 from tflq.quantization.streams import integer_stream
 from tflq.quantization.weights.recipe import MODES, PRESETS, Layer, WeightRecipe, read_layer, weight_recipe_from
 from tflq.quantization.weights.recipe import SCHEMA as WEIGHT_SCHEMA
-from tflq.quantization.weights.recipe import document_of as weight_document_of
-from tflq.statements import Statement
+from tflq.quantization.weights.recipe import weights_document_of as weight_document_of
+from tflq.texts import Statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,21 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
-from tflq.comparison.verification.feeding import Fed, Feed, Feeds, make_feeds
-from tflq.comparison.verification.inputs import from_files, input_specs, make_inputs
-from tflq.comparison.verification.preparation import Numbers, Preparation, image_paths, preparation
-from tflq.comparison.verification.results import InputFacts
-from tflq.display import display_by
-from tflq.engine.api.files import Source
-from tflq.engine.api.steps import Stepper
-from tflq.engine.api.subject import ModelFacts, Subject, subject
+from tflq.comparison.inputs.prepare import InputPreparation, Numbers, image_paths, preparation
+from tflq.comparison.inputs.read import FedSample, Feed, Feeds, from_files, input_specs, make_feeds, make_inputs
+from tflq.comparison.results import InputFacts
+from tflq.engine.api.files import ModelFacts, Source, Subject, subject
+from tflq.engine.api.signature import Stepper
 from tflq.engine.interpreter import Plan, Trace, make_plan
 from tflq.engine.interpreter import run as run_plan
-from tflq.engine.kernels.exactness import Exactness
+from tflq.engine.kernels.kernel import Exactness
 from tflq.engine.profiles import Profile, by_name
 from tflq.errors import OptionError, UnknownNameError
-from tflq.escaping import shown
 from tflq.model.ir import Model, Signed, TensorSpec, signed, view
+from tflq.texts import Tabular, display_by, shown
 from tflq.typing import Array
 
 #: Number of classes that are listed.
@@ -40,9 +37,9 @@ class Top:
     text: str
 
 
-@display_by("run:run_card")
+@display_by("run:run_card", "run_document", "arrays")
 @dataclass(frozen=True, slots=True, eq=False)
-class Ran:
+class Ran(Tabular):
     """One model's outputs by name, with their promises and the likeliest classes of each classifier.
 
     `values` are all tensors of the first sample by index, and `promised` the promises of its outputs, if they were kept
@@ -211,7 +208,7 @@ def top(name: str, spec: TensorSpec, value: Array, labels: Sequence[str]) -> Top
 
 
 def _feeds(
-    parts: Sequence[Signed], words: Sequence[str], inputs: Feed, samples: int, seed: int, how: Preparation
+    parts: Sequence[Signed], words: Sequence[str], inputs: Feed, samples: int, seed: int, how: InputPreparation
 ) -> Feeds:
     """Return the steps: generated, from a file, or from a file for each input."""
     if not words:
@@ -220,7 +217,7 @@ def _feeds(
     for name, files in _by_signature(parts, words).items():
         part = next(part for part in parts if part.name == name)
         made = from_files(part.model, files, how)
-        steps += [Fed(part, sample) for sample in made.samples]
+        steps += [FedSample(part, sample) for sample in made.samples]
         sources.append(made.facts)
     facts = replace(sources[0], source=", ".join(one.source for one in sources), samples=len(steps))
     return Feeds(facts, tuple(steps))

@@ -6,12 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tflq.comparison.sessions.comparison import Side, compare_sessions
+from tflq.comparison.sessions.compare import SessionComparison, Side, compare_sessions, record_session
 from tflq.comparison.sessions.engines import live_name
-from tflq.comparison.sessions.recording import record_session
-from tflq.comparison.sessions.results import SessionComparison
-from tflq.comparison.sessions.texts import read_text, read_tokens, split_text
-from tflq.comparison.sessions.tokenizers import Tokenizer, encoded, tokenizer_of
+from tflq.comparison.sessions.text import Tokenizer, encoded, read_text, read_tokens, split_text, tokenizer_of
 from tflq.engine.api.files import Source
 from tflq.errors import OptionError
 from tflq.model.ir import Model

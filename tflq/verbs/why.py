@@ -7,39 +7,31 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tflq.comparison.verification import record
-from tflq.comparison.verification.evidence.dumps import load_dumps, recording_at
-from tflq.comparison.verification.evidence.forms import log_text
-from tflq.comparison.verification.evidence.inputs import given_inputs
-from tflq.comparison.verification.evidence.log_entries import log_entries
-from tflq.comparison.verification.golden import Golden
-from tflq.comparison.verification.goldens import check_model
-from tflq.comparison.verification.outputs_recorder import outputs_recorder
-from tflq.comparison.verification.preparation import Numbers, Preparation, preparation
-from tflq.devices.conformance.target_runtime import TargetRuntime
-from tflq.devices.conformance.targets import target_of
-from tflq.diagnosis.answers import Answer
-from tflq.diagnosis.evidence import Evidence, read_evidence
-from tflq.diagnosis.linting import Level, lint
-from tflq.diagnosis.refusals import Refusal, find_refusal
-from tflq.diagnosis.runtimes_apart import NAMES, runtimes_apart
-from tflq.diagnosis.signatures import only_dumps
-from tflq.diagnosis.usage.search import Mistake, Side
-from tflq.diagnosis.why import answer
-from tflq.engine.api.files import Source
-from tflq.engine.api.subject import Subject, subject
-from tflq.engine.runtimes.foreign import FOREIGN
+from tflq.comparison.evidence.dumps import load_dumps, recording_at
+from tflq.comparison.evidence.inputs import given_inputs
+from tflq.comparison.goldens.golden import Golden
+from tflq.comparison.goldens.record import outputs_recorder
+from tflq.comparison.goldens.stored import check_model
+from tflq.comparison.inputs.prepare import InputPreparation, Numbers, preparation
+from tflq.comparison.verification.verifying import record
+from tflq.devices.suites.target import TargetRuntime, target_of
+from tflq.diagnosis.linting.lint import lint
+from tflq.diagnosis.linting.rules import Level
+from tflq.diagnosis.runtimes import NAMES, runtimes_apart
+from tflq.diagnosis.usage.search import Mistake, UserSide
+from tflq.diagnosis.why import Answer, DeviceEvidence, answer, read_evidence, read_tensors
+from tflq.engine.api.files import Source, Subject, subject
+from tflq.engine.runtimes.process import FOREIGN
 from tflq.errors import InputError, InputWarning, OptionError, RuntimeFailed, TflqError, UnsupportedError
-from tflq.model.ir import Model, only_signed, signed, view
-from tflq.model.storage.archive import write_arrays
-from tflq.progress import Progress, silent
-from tflq.statements import Statement
+from tflq.interrupts import Progress, silent
+from tflq.model.ir import Model, signed, view
+from tflq.model.storage.arrays import write_arrays
+from tflq.texts import Statement
 
 #: Number of inputs that are drawn for a runtime or a device.
 _SAMPLES = 4
@@ -109,7 +101,7 @@ def why(
         found = _of_runtime(fed, str(evidence).removeprefix(_OF_RUNTIME))
     else:
         path = os.fspath(evidence)
-        found = replace(_of_file(fed, path), evidence=path, recorded=_foreign_origin(path))
+        found = replace(_of_evidence(fed, path), evidence=path, recorded=_foreign_origin(path))
     return _with_breaches(fed, found)
 
 
@@ -119,7 +111,7 @@ class _Fed:
 
     model: Subject
     inputs: str | None
-    how: Preparation
+    how: InputPreparation
     sample: int | None
     signature: str | None
     profile: str
@@ -157,27 +149,20 @@ def _of_arrays(fed: _Fed, arrays: Mapping[int | str, ArrayLike]) -> Answer:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "arrays.npz")
         write_arrays(path, named)
-        return replace(_of_file(fed, path), evidence="arrays")
+        return replace(_of_evidence(fed, path), evidence="arrays")
 
 
-def _of_file(fed: _Fed, evidence: str, *, given: bool = True, is_recorded: bool = False) -> Answer:
-    """Return the answer about a file; unless `given`, it holds the inputs itself. See `answer` for `is_recorded`."""
+def _of_evidence(fed: _Fed, evidence: str) -> Answer:
+    """Return the answer about a file."""
     whole = fed.model.model
     check_model(evidence, fed.model.facts.sha256)
-    refusal = _refusal_in(whole, evidence)
-    if refusal is not None:
-        return Answer(fed.profile, None, None, None, None, 0, refusal=refusal)
-    if len(signed(whole)) > 1:
-        part, dumps = only_dumps(whole, evidence, fed.sample, None, fed.signature)
-        target, held = part.model, Evidence(tuple(dict(d.tensors) for d in dumps), dumps)
-    else:
-        target = only_signed(whole, fed.signature).model
-        held = read_evidence(target, evidence, fed.sample)
-        if fed.inputs is not None and held.dumps is not None and len(view(target).inputs) > 1:
-            dumps = load_dumps(target, evidence, fed.sample, fed.inputs, fed.how)
-            held, given = Evidence(tuple(dict(d.tensors) for d in dumps), dumps), False
-    if not given:
-        return answer(target, held, fed.profile, is_recorded=is_recorded, progress=fed.progress)
+    target, held = read_evidence(whole, evidence, fed.sample, fed.signature)
+    if held.refusal is not None:
+        return Answer(fed.profile, None, None, None, None, 0, refusal=held.refusal)
+    several = len(signed(whole)) == 1 and len(view(target).inputs) > 1
+    if fed.inputs is not None and held.dumps is not None and several:
+        held = DeviceEvidence.of(load_dumps(target, evidence, fed.sample, fed.inputs, fed.how))
+        return answer(target, held, fed.profile, progress=fed.progress)
     inputs = [] if fed.inputs is None else given_inputs(target, fed.inputs, bgr=fed.how.bgr)
     found = answer(target, held, fed.profile, inputs, fed.how.scaling, progress=fed.progress)
     return found if found.is_explained else _of_other_signature(fed, evidence, found)
@@ -189,7 +174,7 @@ def _of_other_signature(fed: _Fed, evidence: str, found: Answer) -> Answer:
     own = next((p.name for p in signed(fed.model.model, fed.signature)), "") if len(parts) > 1 else ""
     for part in (p for p in parts if p.name != own) if own else ():
         try:
-            held = read_evidence(part.model, evidence, fed.sample)
+            held = read_tensors(part.model, evidence, fed.sample)
             inputs = [] if fed.inputs is None else given_inputs(part.model, fed.inputs, bgr=fed.how.bgr)
             other = answer(part.model, held, fed.profile, inputs, fed.how.scaling)
         except TflqError:
@@ -200,23 +185,9 @@ def _of_other_signature(fed: _Fed, evidence: str, found: Answer) -> Answer:
         elements = sum(d.elements for d in compared)
         if other.mistake is None and other.is_explained and elements and other.findings is not None:
             name = f"the outputs are those of signature {part.name}, not of {own}"
-            mistake = Mistake(name, Side.DUMP, elements, 0, elements)
+            mistake = Mistake(name, UserSide.DUMP, elements, 0, elements)
             return Answer(fed.profile, None, None, mistake, None, found.samples, found.warnings)
     return found
-
-
-def _refusal_in(model: Model, evidence: str) -> Refusal | None:
-    """Return why a runtime refused the model, from a log without tensors; None for other evidence."""
-    text = log_text(Path(evidence))
-    if text is None:
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InputWarning)
-            log_entries(model, text, evidence)
-    except InputError:
-        return find_refusal(model, text)
-    return None
 
 
 def _foreign_origin(path: str) -> str:
@@ -252,11 +223,9 @@ def _with_breaches(fed: _Fed, found: Answer) -> Answer:
 
 
 def _of_golden(fed: _Fed, golden: Golden, *, is_recorded: bool) -> Answer:
-    """Return the answer about a recording."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "recording.npz")
-        golden.save(path)
-        return _of_file(fed, path, given=False, is_recorded=is_recorded)
+    """Return the answer about a recording, which holds the inputs. See `answer` for `is_recorded`."""
+    target, held = read_evidence(fed.model.model, golden, fed.sample, fed.signature)
+    return answer(target, held, fed.profile, is_recorded=is_recorded, progress=fed.progress)
 
 
 def _of_runtime(fed: _Fed, name: str) -> Answer:

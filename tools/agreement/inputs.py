@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from agreement.sums import Array, Ints, Product, products
-from tflq.comparison.verification.inputs import input_specs, make_inputs
-from tflq.comparison.verification.preparation import Preparation
-from tflq.engine.numerics.contract import Range
+from tflq.comparison.inputs.prepare import InputPreparation
+from tflq.comparison.inputs.read import input_specs, make_inputs
+from tflq.engine.numerics.products import Range
 from tflq.engine.profiles import PROFILES
 from tflq.errors import InputError
 from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, view
@@ -51,7 +51,7 @@ class Drawn:
 
     def given(self, path: Path) -> Sequence[Sample]:
         """Return the samples of a file; floats are real values."""
-        return make_inputs(self.model, path, how=Preparation(quantize=True)).samples
+        return make_inputs(self.model, path, how=InputPreparation(quantize=True)).samples
 
     def random(self, count: int) -> Iterator[Sample]:
         """Yield independent codes, every other sample smooth: few distinct codes side by side."""

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.profiles import Profile
 from tflq.model.ir import Model, view
-from tflq.proof.operator import Bound, bind
-from tflq.proof.products import Sums, sums_of
-from tflq.proof.steps import codes_of
+from tflq.proof.operator import BoundOperator, bind
+from tflq.proof.products import ReachedSums, codes_of, sums_of
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -31,7 +30,7 @@ class Product:
     index: int
     name: str
     x: int
-    sums: Sums
+    sums: ReachedSums
 
     def accumulators(self, codes: Array) -> Ints:
         """Return its sums without the bias, (places, channels), for the codes of its input."""
@@ -87,8 +86,8 @@ def products(model: Model, profile: Profile) -> list[Product]:
     found = []
     for operator in view(model).ops:
         bound = bind(model, operator.index, profile)
-        sums = sums_of(bound) if isinstance(bound, Bound) else None
-        if isinstance(bound, Bound) and sums is not None:
+        sums = sums_of(bound) if isinstance(bound, BoundOperator) else None
+        if isinstance(bound, BoundOperator) and sums is not None:
             found.append(Product(operator.index, operator.builtin, bound.tensors[sums.x.index], sums))
     return found
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from device.operators import compute, data
 from device.planting import Case, Subject, profile_of
-from tflq.comparison.verification.dump import Dump
+from tflq.comparison.evidence.dumps import Dump
+from tflq.diagnosis.apart import Discrimination, SeparatingTrial, discriminate
 from tflq.diagnosis.causes import Explanation
-from tflq.diagnosis.discrimination import Discrimination, Trial, discriminate
+from tflq.diagnosis.hypotheses import results
 from tflq.diagnosis.localization import operator_alone
-from tflq.diagnosis.outcomes import results
 from tflq.engine.interpreter import make_plan, run
 from tflq.model.ir import view
 from tflq.model.surgery.tap import single_operator
@@ -71,7 +71,7 @@ def is_proved_equal(case: Case, chosen: Subject, dump: Dump, explanation: Explan
     return True
 
 
-def _values(case: Case, chosen: Subject, told: Discrimination, trial: Trial) -> Mapping[int, Array]:
+def _values(case: Case, chosen: Subject, told: Discrimination, trial: SeparatingTrial) -> Mapping[int, Array]:
     """Return tensors before the operator, by index, for inputs of the whole model or of the operator alone."""
     if told.of_model:
         given = dict(zip(view(chosen.model).inputs, trial.inputs, strict=True))

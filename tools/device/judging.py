@@ -13,7 +13,7 @@ import tflq
 from device.asking import is_proved_equal, remaining_causes
 from device.planting import Case, profile_of, subject
 from device.truths import is_cause
-from tflq.comparison.verification.evidence.dumps import load_dumps
+from tflq.comparison.evidence.dumps import load_dumps
 
 #: The least acceptable rates.
 WANTED = {

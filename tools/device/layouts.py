@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.devices.conformance.grids.kinds import kind_of, kinds
+from tflq.devices.suites.draft import kind_of, kinds
 from tflq.engine.interpreter import Plan, run
 
 Array = NDArray[Any]

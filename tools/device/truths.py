@@ -30,7 +30,7 @@ _CAUSES = {
         for planted, named in (
             ("average", r"average of codes rounded "),
             ("mean", r"mean rounded once, "),
-            ("mean of codes", r"mean of codes rounded "),
+            ("mean of codes", r"mean of codes that ignores scales, rounded "),
             ("table", r"computed in float32.*, rounded "),
         )
         for name, rounding in (

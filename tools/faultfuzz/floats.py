@@ -10,7 +10,7 @@ from device.operators import has
 from device.runtimes import as_computed_by
 from device.scaling import fixed
 from faultfuzz.planted import Array, Kind, Planted, Run
-from tflq.devices.conformance.one_operator import T, build
+from tflq.devices.suites.draft import T, build
 from tflq.engine.api.files import load
 from tflq.engine.profiles import by_name
 from tflq.model.ir import view
@@ -45,7 +45,7 @@ def narrow(name: str, narrowed: Callable[[Array], Array], large: float = 1.0) ->
             known = {t: narrowed(now[t]) for t in graph.inputs}
             state = dict(known)
             for index in run_.operators:
-                from tflq.engine.api.part import part_of
+                from tflq.engine.api.many import part_of
                 from tflq.errors import TflqError
 
                 try:

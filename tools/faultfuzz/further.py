@@ -12,7 +12,7 @@ from device.runtimes import as_computed_by
 from faultfuzz.arithmetic import _pattern, planted_at
 from faultfuzz.memory import _sites
 from faultfuzz.planted import Array, Kind, Planted, Run, Values
-from tflq.engine.api.part import part_of
+from tflq.engine.api.many import part_of
 from tflq.engine.profiles import by_name
 from tflq.errors import TflqError
 from tflq.model.ir import view

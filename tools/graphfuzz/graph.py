@@ -13,7 +13,7 @@ from tflq.engine.interpreter import make_plan
 from tflq.engine.profiles import by_name
 from tflq.errors import TflqError
 from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
-from tflq.model.ir.schema import enum
+from tflq.model.ir.model import enum
 from tflq.typing import Array
 
 Shape = tuple[int, ...]

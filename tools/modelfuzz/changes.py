@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Quantization, Record, Subgraph, TensorSpec, TensorType
-from tflq.model.ir.schema import enum
+from tflq.model.ir.model import enum
 
 Change = Callable[[Model, random.Random], Model]
 
@@ -25,6 +25,14 @@ def changed(model: Model, seed: int) -> Model:
     """Return the model after the change with that seed."""
     chance = random.Random(seed)
     return chance.choice(CHANGES)(model, chance)
+
+
+def changed_often(model: Model, seed: int) -> Model:
+    """Return the model after one to three changes."""
+    chance = random.Random(seed)
+    for _ in range(chance.choice((1, 1, 2, 3))):
+        model = chance.choice(CHANGES)(model, chance)
+    return model
 
 
 # --- tensors ---------------------------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from enum import Enum
 import numpy as np
 
 from opfuzz.case import Array, Case
-from opfuzz.live import Ended, Live, Ran, Refused, Result
-from opfuzz.worker import invoke
+from opfuzz.remote import Ended, Ran, Refused, Remote, Result
+from opfuzz.remote_worker import invoke
 from tflq.engine.api.interpreter import Interpreter
 from tflq.errors import OperatorFailed, TflqError, UndefinedResultError
 
@@ -66,7 +66,7 @@ def run_guarded(run: Callable[[], list[list[Array]]]) -> Result:
         return Ended(f"{type(error).__name__}: {error}")
 
 
-def judge(case: Case, live: Live) -> Outcome:
+def judge(case: Case, live: Remote) -> Outcome:
     """Run one case in both."""
     ours, theirs = run_tflq(case), live.run(case)
     if isinstance(ours, Ended):

@@ -12,8 +12,7 @@ import numpy as np
 
 from opfuzz.case import Array, Case, fed
 from opfuzz.one_operator import T
-from tflq.engine.kernels.kernel import Kernel
-from tflq.engine.kernels.signature import Slot
+from tflq.engine.kernels.kernel import Kernel, Slot
 from tflq.engine.profiles import by_name
 from tflq.model.ir import CARRIER, TensorType
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from opfuzz.case import Array, Case, fed
 from opfuzz.compare import Outcome, judge
-from opfuzz.live import Live
 from opfuzz.one_operator import T
+from opfuzz.remote import Remote
 
 ATTEMPTS = 400
 
 
-def minimised(case: Case, outcome: Outcome, live: Live) -> Case:
+def minimised(case: Case, outcome: Outcome, live: Remote) -> Case:
     """Return the simplest form that was found within a bounded number of attempts."""
     left = ATTEMPTS
     progress = True
@@ -32,7 +32,7 @@ def minimised(case: Case, outcome: Outcome, live: Live) -> Case:
     return case
 
 
-def _differs_alike(case: Case, outcome: Outcome, live: Live) -> bool:
+def _differs_alike(case: Case, outcome: Outcome, live: Remote) -> bool:
     try:
         return judge(case, live).verdict == outcome.verdict
     except (ValueError, IndexError, TypeError, OverflowError):  # no model can be built from it

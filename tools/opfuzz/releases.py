@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tflq.engine.profiles import PROFILES
-from tflq.engine.runtimes.processor import describe
+from tflq.engine.runtimes.child.tflq_processor import describe
 
 MODULES = {
     "tensorflow-cpu": "tensorflow.lite.python.interpreter",

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from opfuzz.case import Array
 from opfuzz.edges import Edge
-from opfuzz.remote import Remote
+from opfuzz.remote import Ended, Refused, Remote, Result
 from opfuzz.sides import SECONDS, with_real_shapes
 
 #: Package -> the module of its interpreter, and the names of its resolvers.
@@ -123,13 +122,13 @@ def _declared(edge: Edge) -> Edge:
     return with_real_shapes(edge)
 
 
-def _outcome(answered: list[list[Array]] | str | None) -> str:
-    if answered is None:
+def _outcome(answered: Result) -> str:
+    if isinstance(answered, Ended):
         return ENDED
-    if isinstance(answered, str):
+    if isinstance(answered, Refused):
         return REFUSED
     digest = hashlib.sha256()
-    for sample in answered:
+    for sample in answered.outputs:
         for array in sample:
             digest.update(repr((array.dtype.str, array.shape)).encode())
             digest.update(array.tobytes())

@@ -16,7 +16,7 @@ from opfuzz.compare import WRONG, Outcome, Verdict, judge
 from opfuzz.draw import Draw
 from opfuzz.evidence import Evidence
 from opfuzz.families import SPECS
-from opfuzz.live import Live
+from opfuzz.remote import Remote
 
 #: Operators whose outputs can hardly vary: drawn in one of ten rounds.
 DULL = frozenset({"RANK", "SHAPE", "ZEROS_LIKE", "REDUCE_ANY", "REDUCE_ALL"})
@@ -110,7 +110,7 @@ def numbers(seed: int, ops: Sequence[str], start: int = 0) -> Iterator[int]:
         number += 1
 
 
-def judged(seed: int, chosen: Iterator[int] | Sequence[int], live: Live) -> Iterator[Judged]:
+def judged(seed: int, chosen: Iterator[int] | Sequence[int], live: Remote) -> Iterator[Judged]:
     """Judge the cases of these numbers."""
     for number in chosen:
         case = draw_case(seed, number)

@@ -12,9 +12,8 @@ import numpy as np
 from opfuzz.case import Array
 from opfuzz.compare import compare, run_guarded
 from opfuzz.edges import Edge
-from opfuzz.live import Ended, Ran, Refused, Result
-from opfuzz.remote import Remote
-from opfuzz.worker import RESOLVERS, UNKNOWN, invoke
+from opfuzz.remote import FULL, REFERENCE, Ended, Ran, Refused, Remote, Result
+from opfuzz.remote_worker import invoke
 from tflq.engine.api.interpreter import Interpreter
 from tflq.model.flatbuf import read, write
 
@@ -52,32 +51,30 @@ class Side:
 
     def __init__(self, profile: str, command: Sequence[str], module: str, resolver: str) -> None:
         self.profile = profile
-        self._started = (command, module, resolver)
-        self._remote = Remote(command, module, resolver, SECONDS)
+        self._command, self._module, self._resolver = command, module, resolver
+        self._remote = self._start()
         self._second: Remote | None = None
-        self._full: Remote | None = None
 
     @property
     def is_micro(self) -> bool:
         """True if the runtime is TensorFlow Lite Micro's."""
-        return self._started[1].startswith("tflite_micro")
+        return self._module.startswith("tflite_micro")
+
+    def _start(self, **variables: str) -> Remote:
+        """Start a process; the full resolver runs operators that BUILTIN_REF has not registered."""
+        fallback = FULL if self._resolver == REFERENCE else ""
+        environment = {**os.environ, **variables}
+        return Remote(self._command, self._module, self._resolver, SECONDS, environment, fallback)
 
     def live(self, edge: Edge) -> Result:
-        """Return what the runtime does; what BUILTIN_REF has not registered is asked of the full resolver."""
-        answered = self._remote.outputs(edge.content, edge.samples)
-        command, module, resolver = self._started
-        if resolver == RESOLVERS[0] and isinstance(answered, str) and any(word in answered for word in UNKNOWN):
-            self._full = self._full or Remote(command, module, RESOLVERS[1], SECONDS)
-            answered = self._full.outputs(edge.content, edge.samples)
-        return _result(answered)
+        """Return what the runtime does."""
+        return self._remote.outputs(edge.content, edge.samples)
 
     def again(self, edge: Edge) -> Result:
         """Return what another process of the runtime does, whose fresh memory holds other bytes."""
         if self._second is None:
-            command, module, resolver = self._started
-            env = {**os.environ, "MALLOC_PERTURB_": "165"}
-            self._second = Remote(command, module, resolver, SECONDS, env)
-        return _result(self._second.outputs(edge.content, edge.samples))
+            self._second = self._start(MALLOC_PERTURB_="165")
+        return self._second.outputs(edge.content, edge.samples)
 
     def judge(self, edge: Edge) -> Verdict:
         """Compare the profile with the runtime."""
@@ -92,7 +89,7 @@ class Side:
 
     def close(self) -> None:
         """End the processes."""
-        for remote in (self._remote, self._second, self._full):
+        for remote in (self._remote, self._second):
             if remote is not None:
                 remote.close()
 
@@ -111,12 +108,6 @@ def with_real_shapes(edge: Edge) -> Edge:
     tensors = tuple(replace(t, shape=shapes.get(i, t.shape)) for i, t in enumerate(graph.tensors))
     changed = replace(model, subgraphs=(replace(graph, tensors=tensors), *model.subgraphs[1:]))
     return replace(edge, content=bytes(write(changed)))
-
-
-def _result(answered: list[list[Array]] | str | None) -> Result:
-    if answered is None:
-        return Ended("the process ended")
-    return Refused(answered) if isinstance(answered, str) else Ran(answered)
 
 
 def _unsure(one: Result, other: Result) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tflq.comparison.inspection.difference import difference
 from tflq.engine.kernels.families.contraction import Output
 from tflq.errors import TflqError
-from tflq.proof.operator import Bound
+from tflq.proof.operator import BoundOperator
 
 #: Operators whose sums of products are enumerated.
 PRODUCTS = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"))
@@ -29,13 +29,15 @@ _EXHAUSTED, _SUMS = 12, 1 << 20
 _RANDOM, _PLACES = 120, 300
 
 
-def counterexample(first: Bound, second: Bound, rng: np.random.Generator, most: int | None = None) -> Feed | None:
+def counterexample(
+    first: BoundOperator, second: BoundOperator, rng: np.random.Generator, most: int | None = None
+) -> Feed | None:
     """Return an input on which the two differ, or which only one refuses; None if none of `most` inputs does."""
     tried = islice(feeds(first, second, rng), most)
     return next((feed for feed in tried if _differs(first, second, feed)), None)
 
 
-def _differs(first: Bound, second: Bound, feed: Feed) -> bool:
+def _differs(first: BoundOperator, second: BoundOperator, feed: Feed) -> bool:
     results = []
     for bound in (first, second):
         try:
@@ -46,7 +48,7 @@ def _differs(first: Bound, second: Bound, feed: Feed) -> bool:
     return one.keys() != other.keys() or any(not difference(one[t], other[t]).same for t in one)
 
 
-def feeds(first: Bound, second: Bound, rng: np.random.Generator) -> Iterator[Feed]:
+def feeds(first: BoundOperator, second: BoundOperator, rng: np.random.Generator) -> Iterator[Feed]:
     """Yield all inputs of a small domain; else directed ones and many random ones."""
     if not first.inputs:
         yield {}
@@ -67,7 +69,7 @@ def feeds(first: Bound, second: Bound, rng: np.random.Generator) -> Iterator[Fee
         yield {t: _rotated(first, t, number * step, step) for t in first.inputs}
 
 
-def _codes(bound: Bound, tensor: int) -> tuple[int, int]:
+def _codes(bound: BoundOperator, tensor: int) -> tuple[int, int]:
     """Return the lowest code, and the number of codes; for other types a few values."""
     dtype, label = bound.dtype(tensor), bound.plan.operands[tensor].type.label
     if dtype.kind == "b":
@@ -79,7 +81,7 @@ def _codes(bound: Bound, tensor: int) -> tuple[int, int]:
     return int(np.iinfo(dtype).min), 1 << 8 * dtype.itemsize
 
 
-def _exhausted(bound: Bound) -> Iterator[Feed]:
+def _exhausted(bound: BoundOperator) -> Iterator[Feed]:
     spans = [_codes(bound, t) for t in bound.inputs for _ in range(int(np.prod(bound.shape(t))))]
     for values in product(*(range(low, low + count) for low, count in spans)):
         rest, feed = list(values), {}
@@ -90,7 +92,7 @@ def _exhausted(bound: Bound) -> Iterator[Feed]:
         yield feed
 
 
-def _random(bound: Bound, tensor: int, form: int, rng: np.random.Generator) -> Array:
+def _random(bound: BoundOperator, tensor: int, form: int, rng: np.random.Generator) -> Array:
     shape, dtype = bound.shape(tensor), bound.dtype(tensor)
     if dtype.kind in "fc":
         return (rng.normal(0, (0.1, 1, 5, 50, 1, 1)[form], shape)).astype(dtype)
@@ -110,7 +112,7 @@ def _random(bound: Bound, tensor: int, form: int, rng: np.random.Generator) -> A
     return np.clip(values, low, low + count - 1).astype(dtype)
 
 
-def _rotated(bound: Bound, tensor: int, start: int, step: int) -> Array:
+def _rotated(bound: BoundOperator, tensor: int, start: int, step: int) -> Array:
     shape, dtype = bound.shape(tensor), bound.dtype(tensor)
     if dtype.kind not in "iu":
         return np.zeros(shape, dtype)
@@ -119,7 +121,7 @@ def _rotated(bound: Bound, tensor: int, start: int, step: int) -> Array:
     return (at % count + low).astype(dtype).reshape(shape)
 
 
-def _balanced(bound: Bound, rng: np.random.Generator) -> Iterator[Feed]:
+def _balanced(bound: BoundOperator, rng: np.random.Generator) -> Iterator[Feed]:
     """Yield inputs with codes around one level: sums of all sizes, at every place."""
     (tensor,) = bound.inputs
     low, count = _codes(bound, tensor)
@@ -129,7 +131,7 @@ def _balanced(bound: Bound, rng: np.random.Generator) -> Iterator[Feed]:
         yield {tensor: np.clip(values, low, low + count - 1).astype(bound.dtype(tensor))}
 
 
-def _directed(first: Bound, second: Bound, rng: np.random.Generator) -> Iterator[Feed]:
+def _directed(first: BoundOperator, second: BoundOperator, rng: np.random.Generator) -> Iterator[Feed]:
     """Yield inputs that reach sums on which two stages differ, by enumeration, at every place and channel."""
     data = [b.step.prepared.data for b in (first, second) if b.step.prepared is not None]
     outputs = [getattr(d, "output", None) for d in data]
@@ -163,14 +165,14 @@ def _apart(outputs: list[Any], channels: int, reach: int) -> list[set[int]]:
     return [set(sums[one != other].tolist()) for one, other in zip(codes[0].T, codes[1].T, strict=True)]
 
 
-def _weights(bound: Bound) -> Array:
+def _weights(bound: BoundOperator) -> Array:
     """Return weights minus their zero point, (O, ...), with the output channels moved to the front."""
     data, w = bound.step.prepared.data, bound.step.node.constant(1).astype(np.int64)  # type: ignore[union-attr]
     w = w - int(data.weight_zero_point)
     return np.moveaxis(w, 3, 0).reshape(w.shape[3], -1) if bound.step.op.startswith("DEPTH") else w.reshape(len(w), -1)
 
 
-def _seen(bound: Bound) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+def _seen(bound: BoundOperator) -> Iterator[tuple[int, list[tuple[int, int]]]]:
     """Yield (channel, [(flat element of the input, weight)]) for every output of the first image."""
     x, w, w_shape = bound.step.node.input(0), _weights(bound), bound.step.node.input(1).shape
     if bound.step.op == "FULLY_CONNECTED":

@@ -12,15 +12,15 @@ import numpy as np
 
 from opfuzz.case import Array, Case
 from opfuzz.compare import difference_of
-from opfuzz.remote import Remote
+from opfuzz.remote import Ran, Remote
 from prooffuzz.draw import draw_case
 from prooffuzz.refute import counterexample, feeds
 from tflq.engine.profiles import by_name
 from tflq.errors import TflqError
 from tflq.model.flatbuf import read
 from tflq.model.ir import Model
-from tflq.proof import Verdict, Word
-from tflq.proof.operator import Bound, bind
+from tflq.proof import ProfileVerdict, Word
+from tflq.proof.operator import BoundOperator, bind
 from tflq.proof.proof import pairs
 
 #: Profiles, of which each case uses some.
@@ -62,7 +62,7 @@ class Contradiction:
     number: int
     form: str
     case: Case
-    verdict: Verdict
+    verdict: ProfileVerdict
     feed: Mapping[int, Array]
     where: str = ""
 
@@ -124,7 +124,7 @@ class Search:
         taking = (
             name
             for name in rng.permutation(np.array(self._profiles))
-            if isinstance(bind(model, 0, by_name(name)), Bound)
+            if isinstance(bind(model, 0, by_name(name)), BoundOperator)
         )
         names = list(islice(taking, _AT_ONCE))
         if len(names) < 2:
@@ -138,11 +138,18 @@ class Search:
                 self._contradict(number, form, case, model, verdict, rng, tally)
 
     def _contradict(
-        self, number: int, form: str, case: Case, model: Model, verdict: Verdict, rng: np.random.Generator, tally: Tally
+        self,
+        number: int,
+        form: str,
+        case: Case,
+        model: Model,
+        verdict: ProfileVerdict,
+        rng: np.random.Generator,
+        tally: Tally,
     ) -> None:
         bound = [bind(model, 0, by_name(name)) for name in (verdict.first, verdict.second)]
         first, second = bound
-        if not isinstance(first, Bound) or not isinstance(second, Bound):
+        if not isinstance(first, BoundOperator) or not isinstance(second, BoundOperator):
             raise TypeError(f"equal, but refused: {bound}")
         feed = counterexample(first, second, rng, _ALIKE if verdict.reason.startswith(_SAME) else None)
         if feed is not None:
@@ -155,9 +162,9 @@ class Search:
         number: int,
         form: str,
         case: Case,
-        verdict: Verdict,
-        first: Bound,
-        second: Bound,
+        verdict: ProfileVerdict,
+        first: BoundOperator,
+        second: BoundOperator,
         rng: np.random.Generator,
         tally: Tally,
     ) -> None:
@@ -167,10 +174,10 @@ class Search:
         samples = tuple(tuple(feed[t] for t in first.inputs) for feed in fed)
         results = [self._remote(name).run(replace(case, samples=samples)) for name in (verdict.first, verdict.second)]
         one, other = results
-        if not isinstance(one, list) or not isinstance(other, list):
+        if not isinstance(one, Ran) or not isinstance(other, Ran):
             return
         tally.live += 1
-        for feed, mine, theirs in zip(fed, one, other, strict=True):
+        for feed, mine, theirs in zip(fed, one.outputs, other.outputs, strict=True):
             said = [difference_of(a, b) for a, b in zip(mine, theirs, strict=True)]
             if any(said):
                 tally.wrong.append(Contradiction(number, form, case, verdict, feed, f"LiteRT: {said}"))
@@ -182,7 +189,7 @@ class Search:
         return self._remotes[profile]
 
 
-def _distinct(verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
+def _distinct(verdicts: Sequence[ProfileVerdict]) -> Iterator[ProfileVerdict]:
     """Yield one verdict for each pair of kernels with different preparation, and one with equal preparation."""
     kind: dict[str, str] = {}
     alike = [v for v in verdicts if v.reason.startswith(_SAME)]
@@ -197,7 +204,7 @@ def _distinct(verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
             yield verdict
 
 
-def _way(verdict: Verdict) -> str:
+def _way(verdict: ProfileVerdict) -> str:
     """Return the kind of proof, without numbers."""
     words = (_SAME, "no input reaches", "breakpoints", "all sums", "place", "sums of", "run once")
     return next((word for word in words if word in verdict.reason), verdict.reason)

@@ -1,8 +1,8 @@
 // Operators by runtimes: colours by what cells hold, and filters by operator, runtime, type and result.
 (() => {
-  const head = document.querySelector(".md-typeset table thead th");
-  if (!head || head.textContent.trim() !== "operator" || !/runtimes\.html$/.test(location.pathname)) return;
-  const table = head.closest("table");
+  const first = document.querySelector('.md-typeset table a[id^="op-"]');
+  if (!first || !/runtimes\.html$/.test(location.pathname)) return;
+  const table = first.closest("table");
   table.dataset.matrix = "";
   const kinds = { "=": "same", "≠": "other", "–": "none" };
   const names = [...table.querySelectorAll("thead th")].map(cell => cell.textContent.trim());

@@ -11,9 +11,7 @@ from support import suites
 from support.graphs import Graph, Op, build
 from support.pythons import fake_python
 from support.single_op import T
-from tflq.comparison.benchmark import Benchmark
-from tflq.comparison.benchmark.race import compare
-from tflq.comparison.benchmark.results import Side, ratio
+from tflq.comparison.bench import Benchmark, BenchSide, compare, ratio
 from tflq.errors import FileAccessError, OptionError, RuntimeFailed, RuntimeMissing, UnknownNameError, UnsupportedError
 
 SMALL = suites.ROOT / "golden" / "singleop" / "models" / "leaky_relu_01.tflite"
@@ -112,8 +110,8 @@ def test_only_equal_bits_are_the_same() -> None:
 
 def test_a_ratio_is_that_of_turns() -> None:
     """The machine was half as fast in the second turn: the sides are compared within each."""
-    one = Side("a", is_tflq=True, turns=[[2.0, 2.0], [4.0], [2.0]])
-    other = Side("b", is_tflq=False, turns=[[1.0], [2.0, 2.0, 2.0], [1.0]])
+    one = BenchSide("a", is_tflq=True, turns=[[2.0, 2.0], [4.0], [2.0]])
+    other = BenchSide("b", is_tflq=False, turns=[[1.0], [2.0, 2.0, 2.0], [1.0]])
     found = ratio(one, other)
     assert (found.median, found.low, found.high, found.minimum) == (2.0, 2.0, 2.0, 2.0)
 

@@ -8,10 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tflq.comparison.inspection.equality import same
+from tflq.comparison.inspection.prepared import same
 from tflq.engine.kernels.families.unary import tabulate
-from tflq.engine.numerics.float32_stages import ExactHalfUp, ShortHalfUp
-from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice
+from tflq.engine.numerics.stage_roundings import DoubleRounding, ExactHalfUp, HalfUpTwice, ShortHalfUp
 
 
 @dataclass(frozen=True)

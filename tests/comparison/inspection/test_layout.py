@@ -11,18 +11,28 @@ import tflq
 from support.detectors import ANCHORS, CLASSES, FORMS, detector, samples
 from support.graphs import Graph, Op, build
 from support.single_op import T
-from tflq.comparison.inspection.layout import Layout, groups_of, layout_of
-from tflq.comparison.inspection.origins import origins_of
+from tflq.comparison.inspection.layout import OutputLayout, groups_of, layout_of, origins_of
 from tflq.model.ir import view
-from tflq.quantization.anchors import READ, ColumnKind, Columns, class_scores, columns_of, reading_of
-from tflq.quantization.boxes import Form, corners, form_of, overlaps, units
-from tflq.quantization.runner import Runner
+from tflq.quantization.anchors import (
+    READ,
+    BoxForm,
+    ColumnKind,
+    Columns,
+    class_scores,
+    columns_of,
+    corners,
+    form_of,
+    overlaps,
+    reading_of,
+    units,
+)
+from tflq.quantization.frontier import Runner
 
 RNG = np.random.default_rng(3)
 JOIN = ("ConcatenationOptions", {"axis": 1, "fused_activation_function": 0})
 
 
-def rows_of(model: tflq.Model, layout: Layout, count: int = 6) -> list[list[Any]]:
+def rows_of(model: tflq.Model, layout: OutputLayout, count: int = 6) -> list[list[Any]]:
     runs = Runner(model, layout.tensors).each([{0: picture[None]} for picture in samples(count)])
     return [[run[t].astype(np.float64).reshape(-1) for t in layout.tensors] for run in runs]
 
@@ -42,7 +52,7 @@ def test_boxes_and_scores_of_all_forms_are_found(form: str) -> None:
     boxes, scores = reading.names.index("boxes"), reading.names.index("scores")
     assert reading.judges[boxes] == scores
     assert reading.judges[scores] is None
-    assert reading.forms[boxes] is (Form.CORNERS if form == "corners" else Form.CENTRE)
+    assert reading.forms[boxes] is (BoxForm.CORNERS if form == "corners" else BoxForm.CENTRE)
     assert reading.logits == (frozenset({scores}) if form == "logits" else frozenset())
     assert layout.is_joint == (form != "apart")
     together = np.sort(np.concatenate([group.places.reshape(-1) for group in layout.groups if group.output == 0]))
@@ -146,13 +156,13 @@ def test_forms_of_boxes() -> None:
     size = RNG.uniform(5, 40, (2, 50))
     ones = np.ones(50)
     centred = np.concatenate([corner + size / 2, size])
-    assert form_of(np.concatenate([corner, corner + size]), ones) is Form.CORNERS
-    assert form_of(centred, ones) is Form.CENTRE
-    assert form_of(RNG.normal(0, 1, (4, 50)), ones) is Form.DELTAS
-    assert form_of(centred, np.zeros(50)) is Form.DELTAS
-    assert form_of(np.full((4, 50), np.nan), ones) is Form.DELTAS
-    assert np.allclose(corners(centred, Form.CENTRE), np.concatenate([corner, corner + size]))
-    assert np.allclose(units(centred, Form.CENTRE)[0], size[0] / 10)
+    assert form_of(np.concatenate([corner, corner + size]), ones) is BoxForm.CORNERS
+    assert form_of(centred, ones) is BoxForm.CENTRE
+    assert form_of(RNG.normal(0, 1, (4, 50)), ones) is BoxForm.DELTAS
+    assert form_of(centred, np.zeros(50)) is BoxForm.DELTAS
+    assert form_of(np.full((4, 50), np.nan), ones) is BoxForm.DELTAS
+    assert np.allclose(corners(centred, BoxForm.CENTRE), np.concatenate([corner, corner + size]))
+    assert np.allclose(units(centred, BoxForm.CENTRE)[0], size[0] / 10)
     both = np.array([[0.0, 0, 10, 10], [5, 0, 15, 10], [20, 20, 20, 30]]).T
     assert overlaps(both, both)[0].tolist() == pytest.approx([1, 1 / 3, 0])
     assert overlaps(both, both)[2].tolist() == [0, 0, 0]

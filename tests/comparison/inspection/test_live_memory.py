@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from support import suites
-from tflq.comparison.inspection.live_memory import live_bytes
+from tflq.comparison.inspection.operators import live_bytes
 from tflq.engine.api.files import load
 from tflq.model.ir import view
 

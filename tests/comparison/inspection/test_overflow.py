@@ -6,24 +6,22 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from support import suites
-from tflq.comparison.inspection.overflow import Bound, overflow_bounds
+from support.commands import tflq, validate
+from tflq.comparison.inspection.operators import SumBound, overflow_bounds
 from tflq.diagnosis.element import trace_element
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan
 from tflq.engine.profiles import by_name
-from tflq.face.cli.main import cli
 from tflq.model.ir import Model, view
-from tflq.model.ir.schema import data_text
 from tflq.model.surgery.tap import single_operator
 
 MODELS = suites.ROOT / "golden" / "models"
 REFERENCE = by_name("litert-ref")
 
 
-def dense(path: str) -> tuple[Model, np.ndarray, np.ndarray, Bound]:
+def dense(path: str) -> tuple[Model, np.ndarray, np.ndarray, SumBound]:
     """The first FULLY_CONNECTED of a model as a model, its weights and bias, and its bound."""
     model = load(MODELS / path)
     bound = next(b for b in overflow_bounds(model, REFERENCE) if b.op == "FULLY_CONNECTED")
@@ -78,18 +76,17 @@ def test_a_transposed_convolution_counts_only_taps_that_meet() -> None:
 
 @pytest.mark.parametrize(("low", "high", "bits"), [(-128, 127, 8), (-129, 0, 9), (0, 128, 9), (-1, 0, 1), (0, 0, 1)])
 def test_bits_are_those_of_the_narrowest_word(low: int, high: int, bits: int) -> None:
-    assert Bound(0, "SUM", low, high, 0).bits == bits
+    assert SumBound(0, "SUM", low, high, 0).bits == bits
 
 
 def test_the_command_says_what_overflows() -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     model = str(MODELS / "digits_mobilenet_int8.tflite")
     arguments = ["inspect", model, "--accumulator-bits", "16"]
-    done = CliRunner().invoke(cli, [*arguments, "--json"])
+    done = tflq(*arguments, "--json")
     document = json.loads(done.stdout)
-    jsonschema.validate(document, json.loads(data_text("overflow.schema.json")))
+    validate(document, "overflow")
     assert done.exit_code == 1
     assert any(operator["overflows"] for operator in document["operators"])
-    assert "can overflow 16 bits" in CliRunner().invoke(cli, arguments).stdout
-    done = CliRunner().invoke(cli, ["inspect", model, "--overflow"])
+    assert "can overflow 16 bits" in tflq(*arguments).stdout
+    done = tflq("inspect", model, "--overflow")
     assert (done.exit_code, done.stdout.splitlines()[0][:7]) == (0, "32 bits")

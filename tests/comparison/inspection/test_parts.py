@@ -22,7 +22,7 @@ from opfuzz.families import SPECS
 from support import running, suites
 from support.running import samples_of
 from tflq.comparison.inspection.operators import prepare_alone
-from tflq.comparison.inspection.parts import parts_of
+from tflq.comparison.inspection.prepared import parts_of
 from tflq.engine.interpreter import Step
 from tflq.engine.kernels.families.activation import code_range
 from tflq.engine.numerics.codes import Clamp, Shift, ZeroPoint, ZeroPoints

@@ -13,10 +13,10 @@ import pytest
 
 from support.single_op import T, build
 from support.suites import ROOT
-from tflq.comparison.inspection import preparing
-from tflq.comparison.inspection.equality import same_operator
+from tflq.comparison.inspection import operators
 from tflq.comparison.inspection.operators import prepare_alone
-from tflq.comparison.inspection.preparing import Preparations, Rows
+from tflq.comparison.inspection.prepared import same_operator
+from tflq.comparison.inspection.preparing import KernelRows, Preparations
 from tflq.engine.kernels.kernel import Kernel, Prepared
 from tflq.engine.profiles import PROFILES, Profile, by_name
 from tflq.errors import TflqError, brief
@@ -29,7 +29,7 @@ ABS = build("ABS", [T("float32", (2, 3))], [T("float32", (2, 3))])
 
 @pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_profile_gets_its_own_preparation(step: int) -> None:
-    profiles, rows, made, prepared = tuple(PROFILES.values()), Rows(), 0, 0
+    profiles, rows, made, prepared = tuple(PROFILES.values()), KernelRows(), 0, 0
     for path in MODELS[::step]:
         model = read(path.read_bytes())
         alone, seen = Preparations(model, 0, profiles, rows), set[int]()
@@ -69,10 +69,10 @@ def profiles_with(rows: Sequence[Kernel], **changes: Sequence[Any]) -> list[Prof
 
 def test_fields_that_no_row_reads_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     plans = list[str]()
-    make_plan = preparing.make_plan
-    monkeypatch.setattr(preparing, "make_plan", lambda model, profile: plans.append("") or make_plan(model, profile))
+    make_plan = operators.make_plan
+    monkeypatch.setattr(operators, "make_plan", lambda model, profile: plans.append("") or make_plan(model, profile))
     profiles = profiles_with(by_name("litert-ref").kernels["ABS"], int4_offset=[1, 2, 3])
-    alone = Preparations(read(ABS), 0, profiles, Rows())
+    alone = Preparations(read(ABS), 0, profiles, KernelRows())
     assert len({id(alone.under(profile)) for profile in profiles}) == 1
     assert len(plans) == 1
 
@@ -82,7 +82,7 @@ def test_fields_that_a_row_reads_count() -> None:
         return Prepared((node.input(0).shape,), arithmetic.int4_offset, lambda data, x: x + data)
 
     profiles = profiles_with([Kernel("ABS", "float32 -> float32", prepare)], int4_offset=[1, 2, 1])
-    alone = Preparations(read(ABS), 0, profiles, Rows())
+    alone = Preparations(read(ABS), 0, profiles, KernelRows())
     found = [alone.under(profile) for profile in profiles]
     assert [made.prepared.data for made in found if made.prepared] == [1, 2, 1]
     assert found[0] is found[2]
@@ -99,7 +99,7 @@ def test_an_arithmetic_that_is_kept_counts_as_a_whole(how: str) -> None:
         return Prepared((node.input(0).shape,), kept, lambda data, x: x)
 
     profiles = profiles_with([Kernel("ABS", "float32 -> float32", prepare)], int4_offset=[1, 2])
-    alone = Preparations(read(ABS), 0, profiles, Rows())
+    alone = Preparations(read(ABS), 0, profiles, KernelRows())
     first, second = (alone.under(profile) for profile in profiles)
     assert first is not second
     assert first.prepared
@@ -117,6 +117,6 @@ def test_tables_of_equal_names_do_not_mix() -> None:
 
     base = by_name("litert-ref")
     profiles = [base.derive("same", kernels={"ABS": (row(n),)}) for n in (1, 2)]
-    alone = Preparations(read(ABS), 0, profiles, Rows())
+    alone = Preparations(read(ABS), 0, profiles, KernelRows())
     found = [alone.under(profile).prepared for profile in profiles]
     assert [prepared.data for prepared in found if prepared] == [1, 2]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from support import suites
-from tflq.comparison.inspection.constants import constants_of
+from support.each import each
 from tflq.comparison.inspection.operators import inspect
+from tflq.comparison.inspection.prepared import constants_of
 from tflq.comparison.inspection.profile_effects import profile_effects
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan
@@ -15,7 +14,7 @@ from tflq.engine.profiles import PROFILES, by_name
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 
 
-@pytest.mark.parametrize("name", [name for name in PROFILES if not name.startswith("tf-1.15")])  # which refuse it
+@each("name", [name for name in PROFILES if not name.startswith("tf-1.15")])  # which refuse it
 def test_stages_alone_are_those_in_the_model(name: str) -> None:
     """XNNPACK takes a convolution only if its weights are constant."""
     plan, found = make_plan(load(MODEL), by_name(name)), inspect(MODEL, name)

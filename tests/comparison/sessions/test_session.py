@@ -8,27 +8,23 @@ import zlib
 from dataclasses import replace
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tflq
+from support import commands
+from support.commands import validate
 from support.graphs import Graph, Op, build
 from support.packages import litertlm
 from support.single_op import T
-from tflq.comparison.inspection.fidelity import decibels
-from tflq.comparison.sessions.bands import bands_of
-from tflq.comparison.sessions.roles import decoder_of, mask_of
-from tflq.comparison.sessions.script import decoder_steps
-from tflq.comparison.sessions.texts import read_tokens
-from tflq.comparison.sessions.tokenizers import tokenizer_of
-from tflq.engine.runtimes import Step
+from tflq.comparison.inspection.difference import decibels
+from tflq.comparison.sessions.compare import bands_of
+from tflq.comparison.sessions.plan import decoder_of, decoder_steps, mask_of
+from tflq.comparison.sessions.text import read_tokens, tokenizer_of
+from tflq.engine.runtimes import Invocation
 from tflq.errors import FileAccessError, FormatError, InputError, OptionError, UnknownNameError
-from tflq.face.cli.main import cli
 from tflq.model.flatbuf import read, write
 from tflq.model.ir import SignatureDef, TensorType, view
-from tflq.model.ir.schema import data_text
 
 INT8, FLOAT = (f"golden/models/tiny_decoder_{kind}.tflite" for kind in ("int8", "float"))
 PROMPT = [72, 101, 108, 108, 111, 32, 119, 111, 114, 108]
@@ -36,7 +32,7 @@ REF = ("litert-ref", "litert-ref")
 
 
 def run(*words: object) -> tuple[int, str]:
-    result = CliRunner().invoke(cli, ["session", *map(str, words)])
+    result = commands.tflq("session", *words)
     return result.exit_code, result.output
 
 
@@ -289,7 +285,6 @@ def test_the_command() -> None:
 
 
 def test_the_document(tmp_path: Path) -> None:
-    schema = json.loads(data_text("session.schema.json"))
     for words in (
         (INT8, "--between", *REF),
         (FLOAT, INT8, "--free", "--outputs-only"),
@@ -297,7 +292,7 @@ def test_the_document(tmp_path: Path) -> None:
     ):
         code, output = run(*words, "--steps", 2, "--json")
         assert code in (0, 1), output
-        jsonschema.validate(json.loads(output), schema)
+        validate(json.loads(output), "session")
     page = tmp_path / "session.html"
     assert run(INT8, "--html", page, "--steps", 2)[0] == 1
     assert "Signal to noise by step and layer" in page.read_text()
@@ -331,9 +326,9 @@ def test_steps_of_a_signature_by_name() -> None:
 
 
 def test_greedy_steps_need_an_earlier_output() -> None:
-    from tflq.engine.api.steps import run_steps
+    from tflq.engine.api.signature import run_steps
 
-    step = Step("decode", {}, (), {"tokens": ("logits", (1, 1))})
+    step = Invocation("decode", {}, (), {"tokens": ("logits", (1, 1))})
     with pytest.raises(InputError, match="no earlier step"):
         list(run_steps(tflq.load(INT8), "litert-ref", [step]))
 

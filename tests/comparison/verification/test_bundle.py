@@ -10,21 +10,19 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import tflq
-from support import suites
-from tflq.comparison.verification import Golden, Verdict, load_golden, record, verify
-from tflq.comparison.verification.bundle import is_bundle, save_bundle
-from tflq.comparison.verification.golden import Observation, Stored, Tolerance
-from tflq.comparison.verification.goldens import save_golden
+from support import commands, suites
+from support.commands import validate
+from tflq.comparison.goldens.golden import Golden, Observation, StoredTensor, Tolerance
+from tflq.comparison.goldens.stored import is_bundle, load_golden, save_bundle, save_golden
+from tflq.comparison.results import Verdict
+from tflq.comparison.verification.verifying import record, verify
 from tflq.errors import FileAccessError, GoldenError
-from tflq.face.cli.main import cli
 from tflq.model.ir import view
-from tflq.model.ir.schema import data_text
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 
@@ -44,7 +42,7 @@ def bundle(golden: Golden, tmp_path: Path) -> Path:
 
 
 def test_a_bundle_is_recorded_as_the_runtime_runs(golden: Golden, tmp_path: Path) -> None:
-    made = record(MODEL, samples=2, all_tensors=True, path=tmp_path / "live.zip")
+    made = record(MODEL, samples=2, all_tensors=True, output=tmp_path / "live.zip")
     save_golden([golden], tmp_path / "kept.zip")
     assert (tmp_path / "live.zip").read_bytes() == (tmp_path / "kept.zip").read_bytes()
     assert made.runtime["package"] == "ai-edge-litert"
@@ -69,7 +67,7 @@ def test_equal_goldens_give_equal_bytes_and_every_array_comes_back(golden: Golde
 
 
 def test_the_manifest_is_as_its_schema_has_it_and_arrays_are_stored_once(golden: Golden, bundle: Path) -> None:
-    jsonschema.validate(json.loads((bundle / "manifest.json").read_text()), json.loads(data_text("golden.schema.json")))
+    validate(json.loads((bundle / "manifest.json").read_text()), "golden")
     twice = replace(golden, observations=(*golden.observations, *golden.observations))
     save_bundle(bundle.parent / "twice.zip", [twice])
     with zipfile.ZipFile(bundle.parent / "twice.zip") as archive:
@@ -95,7 +93,7 @@ def test_what_is_read_is_not_kept(tmp_path: Path) -> None:
         value = rng.integers(0, 256, size, np.uint8)
         return Observation((value,), (value,), MappingProxyType({3: value} if whole else {}))
 
-    large = Golden(Stored(count, read), True, tflq.comparison.verification.golden.InputFacts("random", 0, count), {})
+    large = Golden(StoredTensor(count, read), True, tflq.comparison.goldens.golden.InputFacts("random", 0, count), {})
     tracemalloc.start()
     save_golden([large], f"{tmp_path}/large/")
     for seen in load_golden(tmp_path / "large").observations:
@@ -229,7 +227,7 @@ def test_recordings_that_differ_name_the_operator(golden: Golden, bundle: Path, 
     result = tflq_(*words, "--json")
     assert result.exit_code == 1
     document = json.loads(result.stdout)
-    jsonschema.validate(document, json.loads(data_text("golden-diff.schema.json")))
+    validate(document, "golden-diff")
     changed_ops = [o["index"] for o in document["operators"] if o["drifted"] == "changed"]
     assert changed_ops[0] == index
     assert f"{index}" in tflq_(*words).stdout
@@ -239,4 +237,4 @@ def test_recordings_that_differ_name_the_operator(golden: Golden, bundle: Path, 
 
 
 def tflq_(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["golden", *map(str, words)])
+    return commands.tflq("golden", *words)

@@ -11,16 +11,16 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tflq
-from support import suites
-from tflq.comparison.verification import Golden, Status, Verdict, difference, record, verify
-from tflq.comparison.verification.results import within
-from tflq.engine.kernels.exactness import EXACT, SAME_LIBM, Exactness, close
+from support import commands, suites
+from tflq.comparison.goldens.golden import Golden
+from tflq.comparison.inspection.difference import difference
+from tflq.comparison.results import Status, Verdict, within
+from tflq.comparison.verification.verifying import record, verify
+from tflq.engine.kernels.kernel import EXACT, SAME_LIBM, Exactness, close
 from tflq.engine.profiles import by_name
 from tflq.errors import StateError
-from tflq.face.cli.main import cli
 from tflq.model.ir import view
 
 CAUTIOUS = by_name("litert-ref").derive(
@@ -102,8 +102,8 @@ def test_a_verdict_and_its_exit_code(
     report = verify(MODEL, changed, profile=CAUTIOUS)
     assert report.verdict == verdict
     assert [o.index for o in report.operators if o.status != Status.EXACT] == [index]
-    monkeypatch.setattr("tflq.comparison.verification.verify", lambda *_, **__: report)
-    done = CliRunner().invoke(cli, ["verify", str(MODEL), "--json"])
+    monkeypatch.setattr("tflq.comparison.verification.verifying.verify", lambda *_, **__: report)
+    done = commands.tflq("verify", MODEL, "--json")
     assert done.exit_code == code, done.output
     found = json.loads(done.stdout)["operators"][index]
     assert (found["status"], found["promise"]["word"]) == (verdict.value, "close")

@@ -8,17 +8,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import jsonschema
 import pytest
-from click.testing import CliRunner, Result
 
 from support import suites
-from tflq.comparison.verification import load_golden, verify
-from tflq.comparison.verification.golden import Golden
-from tflq.comparison.verification.results import Verdict
+from support.commands import tflq, validate
+from tflq import load_golden, verify
+from tflq.comparison.goldens.golden import Golden
+from tflq.comparison.results import Verdict
 from tflq.engine.profiles.history import changes_between
-from tflq.face.cli.main import cli
-from tflq.model.ir.schema import data_text
 from tflq.verbs.drift import diff_goldens
 
 FOLDER = suites.ROOT / "golden" / "singleop"
@@ -35,10 +32,6 @@ OLD: dict[str, Any] = {
     "version": "2.14.0",
     "platform": "Linux x86_64",
 }
-
-
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, [str(word) for word in words])
 
 
 def recorded(name: str, runtime: dict[str, Any]) -> Golden:
@@ -76,7 +69,7 @@ def test_a_downgrade_is_explained_the_other_way_round(before: Path, after: Path)
 
 def test_the_document_has_both_profiles_and_the_change(before: Path, after: Path) -> None:
     document = json.loads(tflq("golden", "diff", before, after, "--model", MODEL, "--json").stdout)
-    jsonschema.validate(document, json.loads(data_text("golden-diff.schema.json")))
+    validate(document, "golden-diff")
     assert document["verdict"] == "explained"
     assert (document["explained"]["first"], document["explained"]["second"]) == ("tflite-2.14-ref", "litert-ref")
     assert [change["op"] for change in document["explained"]["changes"]] == ["FULLY_CONNECTED"]
@@ -112,7 +105,7 @@ def test_verify_under_another_release_says_which_formula_changed(before: Path) -
         "tflite-2.14-ref, the profile of tflite-runtime-ref, reproduces every bit; litert-ref differs." in result.stdout
     )
     document = json.loads(tflq("verify", MODEL, "--golden", before, "--profile", "litert-2.3-ref", "--json").stdout)
-    jsonschema.validate(document, json.loads(data_text("verify.schema.json")))
+    validate(document, "verify")
     assert document["explained"]["profile"] == "tflite-2.14-ref"
 
 
@@ -142,11 +135,10 @@ def test_several_models_name_the_explained_and_the_accepted_ones(before: Path, a
 
 def jsonschema_of_summary(document: dict[str, Any]) -> None:
     """Validate the summary but for its reports, whose schema stands in a file of its own."""
-    schema = json.loads(data_text("verify-summary.schema.json"))
     for model in document["models"]:
-        jsonschema.validate(model["report"], json.loads(data_text("verify.schema.json")))
+        validate(model["report"], "verify")
     shallow = {**document, "models": [{**model, "report": None} for model in document["models"]]}
-    jsonschema.validate(shallow, schema)
+    validate(shallow, "verify-summary")
 
 
 @pytest.mark.parametrize(

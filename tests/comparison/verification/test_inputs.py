@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tflq.comparison.verification.generators import GENERATORS
-from tflq.comparison.verification.inputs import from_files, make_inputs
+from support.each import each
+from tflq.comparison.inputs.generate import GENERATORS
+from tflq.comparison.inputs.read import from_files, make_inputs
 from tflq.errors import InputError, ShapeError, TflqError, TypeMismatchError, UnknownNameError
 from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Quantization, Subgraph, TensorSpec, TensorType
 
@@ -34,8 +35,8 @@ IMAGE = TensorSpec("image", TensorType.UINT8, (1, 16, 16, 3))
 SOUND = TensorSpec("sound", TensorType.INT16, (1, 400))
 
 
-@pytest.mark.parametrize("name", sorted(GENERATORS))
-@pytest.mark.parametrize("type_", [TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.BOOL])
+@each("name", sorted(GENERATORS))
+@each("type_", [TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.BOOL])
 def test_generators_fill_the_whole_code_range_and_nothing_else(name: str, type_: TensorType) -> None:
     spec = TensorSpec("x", type_, (2, 50, 50))
     made = make_inputs(model(spec), name, samples=8, seed=3)

@@ -14,10 +14,10 @@ from support.graphs import Graph, Op, build
 from support.processors import XNNPACK, has_xnnpack_profile
 from support.running import run
 from support.single_op import T
-from tflq.comparison.verification import Verdict, verify
-from tflq.comparison.verification.evidence.dumps import dump_of
+from tflq.comparison.evidence.dumps import dump_of
+from tflq.comparison.results import CompareMode, Located, Verdict
 from tflq.comparison.verification.localization import Localizer
-from tflq.comparison.verification.results import Located, Mode
+from tflq.comparison.verification.verifying import verify
 from tflq.diagnosis.profile_fit import fit
 from tflq.engine.profiles import by_name
 
@@ -57,7 +57,7 @@ MODELS = {"matrix": multiplied(), "sum": summed()}
 
 def located(model: bytes, dump: dict[int, Array]) -> list[Located]:
     of = tflq.load(model)
-    localizer = Localizer(of, by_name(XNNPACK or ""), Mode.ISOLATED)
+    localizer = Localizer(of, by_name(XNNPACK or ""), CompareMode.ISOLATED)
     return [row[0] for row in localizer.operators([dump_of(of, dump)])]
 
 

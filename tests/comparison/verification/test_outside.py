@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from numpy.typing import NDArray
 
 import tflq
-from support import suites
-from tflq.comparison.verification.outside import Outside, watch
+from support import commands, suites
+from tflq.comparison.inputs.prepare import Outside, watch
 from tflq.errors import InputWarning
-from tflq.face.cli.main import cli
 from tflq.model.ir import Quantization, TensorSpec, TensorType
 
 MODELS = suites.ROOT / "golden" / "models"
@@ -110,12 +108,12 @@ def test_requantizing_warns_of_samples_beyond_the_input() -> None:
 def test_the_warning_is_in_the_document_and_on_standard_error(tmp_path: Path) -> None:
     np.save(tmp_path / "raw.npy", digits())
     words = ["compare", *PAIR, "--inputs", str(tmp_path / "raw.npy")]
-    plain = CliRunner().invoke(cli, words)
+    plain = commands.tflq(*words)
     assert (plain.exit_code, plain.stderr.count("tflq: warning:"), "far outside" in plain.stderr) == (0, 1, True)
-    document = json.loads(CliRunner().invoke(cli, [*words, "--json"]).stdout)
+    document = json.loads(commands.tflq(*words, "--json").stdout)
     (fact,) = [fact for fact in document["facts"] if fact["kind"] == "outside-range"]
     assert fact["values"]["outside"] > 0.01 * fact["values"]["elements"]
-    scaled = CliRunner().invoke(cli, [*words, "--std", "16"])
+    scaled = commands.tflq(*words, "--std", "16")
     assert (scaled.exit_code, "far outside" in scaled.stderr) == (0, False)
-    several = CliRunner().invoke(cli, [*words[:3], PAIR[1], *words[3:]])
+    several = commands.tflq(*words[:3], PAIR[1], *words[3:])
     assert several.stderr.count("far outside") == 1

@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tflq
-from support import suites
-from tflq.comparison.verification.evidence.dumps import dump_of, load_dumps
-from tflq.comparison.verification.inputs import input_specs, make_inputs
-from tflq.comparison.verification.preparation import Preparation, preparation, quantized
+from support import commands, suites
+from tflq.comparison.evidence.dumps import dump_of, load_dumps
+from tflq.comparison.inputs.prepare import InputPreparation, preparation, quantized
+from tflq.comparison.inputs.read import input_specs, make_inputs
 from tflq.engine.api.files import load
 from tflq.errors import GoldenError, InputError, TypeMismatchError
-from tflq.face.cli.main import cli
 from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Subgraph, TensorSpec, TensorType, view
 
 PATH = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
@@ -28,7 +26,7 @@ SCALE, ZERO = float(SPEC.quantization.scale[0]), int(SPEC.quantization.zero_poin
 
 
 def run(*words: object, **options: Any) -> Any:
-    return CliRunner().invoke(cli, ["run", *map(str, words)], **options)
+    return commands.tflq("run", *words, **options)
 
 
 def picture(path: Path, value: int) -> Path:
@@ -73,7 +71,7 @@ def test_floats_for_an_integer_input_name_the_remedy() -> None:
     real = np.zeros(SPEC.shape, np.float32)
     with pytest.raises(TypeMismatchError, match="--quantize-inputs"):
         make_inputs(MODEL, [real])
-    (made,) = make_inputs(MODEL, [real], how=Preparation(quantize=True)).samples
+    (made,) = make_inputs(MODEL, [real], how=InputPreparation(quantize=True)).samples
     assert (made[0].dtype, set(made[0].ravel().tolist())) == (np.int8, {ZERO})
 
 
@@ -137,7 +135,7 @@ def test_a_dump_of_outputs_only_leads_to_the_inputs(tmp_path: Path) -> None:
     shape = view(MODEL).tensors[out].shape
     np.savez(tmp_path / "d.npz", **{f"t{out}": np.zeros(shape, np.int8)})
     assert len(load_dumps(MODEL, tmp_path / "d.npz")) == 1
-    done = CliRunner().invoke(cli, ["explain", str(PATH), "--dump", str(tmp_path / "d.npz"), "--json"])
+    done = commands.tflq("explain", PATH, "--dump", tmp_path / "d.npz", "--json")
     assert "--inputs" in json.dumps(json.loads(done.stdout))
 
 

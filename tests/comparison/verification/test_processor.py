@@ -7,8 +7,7 @@ import pytest
 
 import tflq
 from support.single_op import T, build
-from tflq.comparison.verification.counterpart import counterpart
-from tflq.comparison.verification.processor import match
+from tflq.comparison.goldens.golden import counterpart, match
 from tflq.engine.profiles import PROFILES
 
 HERE = {"platform": "Linux x86_64", "vectors": "AVX-512 VNNI", "first_level_cache": 49152}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import tflq
+from support.each import each
 from support.single_op import T, assert_same, build
 from support.toys import tensor
-from tflq.comparison.verification.preparation import quantized
+from tflq.comparison.inputs.prepare import quantized
 from tflq.model.ir import Quantization, TensorType
 from tflq.quantization.params import codes_of
 
@@ -30,7 +30,7 @@ def values(scale: np.float32) -> np.ndarray:
     return np.concatenate([narrow, *near, far]).astype(np.float32)
 
 
-@pytest.mark.parametrize(("type_", "scale", "zero"), CASES)
+@each(("type_", "scale", "zero"), CASES)
 def test_both_give_the_codes_of_quantize(type_: TensorType, scale: float, zero: int) -> None:
     quantization = Quantization(np.array([scale], np.float32), np.array([zero]))
     real = values(np.float32(scale))

@@ -12,9 +12,10 @@ import pytest
 import tflq
 from support import suites
 from support.sweeping import few
-from tflq.comparison.verification import Golden, Verdict, load_golden
-from tflq.comparison.verification.feeding import make_feeds
-from tflq.comparison.verification.signed import runnable
+from tflq.comparison.goldens.golden import Golden, runnable
+from tflq.comparison.goldens.stored import load_golden
+from tflq.comparison.inputs.read import make_feeds
+from tflq.comparison.results import Verdict
 from tflq.engine.runtimes import RUNTIMES
 from tflq.errors import GoldenError, InputError, OptionError, RuntimeFailed, UnknownNameError
 from tflq.model.ir import Model, SignatureDef, input_names, signed, view
@@ -34,7 +35,7 @@ def decoder() -> Model:
 @pytest.fixture(scope="module")
 def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("golden") / "decoder.npz"
-    tflq.record(DECODER, all_tensors=True, path=path)
+    tflq.record(DECODER, all_tensors=True, output=path)
     return path
 
 
@@ -79,7 +80,7 @@ def test_a_fault_in_the_second_signature_is_found(golden: Path) -> None:
 
 @pytest.mark.parametrize("name", ["copy.npz", "copy.zip", "copy/"])
 def test_goldens_hold_all_signatures(golden: Path, tmp_path: Path, name: str) -> None:
-    from tflq.comparison.verification.curation import merge_goldens
+    from tflq.comparison.goldens.stored import merge_goldens
 
     merge_goldens([golden], f"{tmp_path}/{name}")
     copied = load_golden(f"{tmp_path}/{name}")
@@ -244,7 +245,7 @@ def test_a_signature_of_other_tensors_is_refused_or_run(decoder: Model) -> None:
 
 
 def test_steps_stay_together(golden: Path, tmp_path: Path) -> None:
-    from tflq.comparison.verification.curation import merge_goldens, prune_golden
+    from tflq.comparison.goldens.stored import merge_goldens, prune_golden
 
     assert merge_goldens([golden, golden], tmp_path / "twice.npz") == 3
     with pytest.raises(GoldenError, match="sample 1 continues sample 0"):
@@ -261,7 +262,7 @@ def test_recordings_of_signatures_are_compared(golden: Path, tmp_path: Path) -> 
     from tflq.verbs.drift import diff_goldens
 
     assert diff_goldens(DECODER, golden, golden).verdict == Verdict.SAME
-    tflq.record(DECODER, "litert-opt", all_tensors=True, path=tmp_path / "opt.npz")
+    tflq.record(DECODER, "litert-opt", all_tensors=True, output=tmp_path / "opt.npz")
     found = diff_goldens(DECODER, golden, tmp_path / "opt.npz")
     assert found.verdict == Verdict.EXPLAINED
     assert found.own == ("litert-ref", "litert-opt")

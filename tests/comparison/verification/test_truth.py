@@ -11,17 +11,17 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import tflq
-from tflq.comparison.verification import Golden, Verdict, verify
-from tflq.comparison.verification.golden import Observation
-from tflq.comparison.verification.results import InputFacts, Status, verdict_of
-from tflq.devices.conformance.judging import SuiteVerdict
+from support import commands
+from tflq.comparison.goldens.golden import Golden, Observation
+from tflq.comparison.results import InputFacts, Status, Verdict, verdict_of
+from tflq.comparison.verification.verifying import verify
+from tflq.devices.suites.judge import SuiteVerdict
 from tflq.diagnosis.profile_fit import FitVerdict
-from tflq.engine.runtimes import Description, Execution
-from tflq.face.cli.exits import VERDICTS, Exit, exit_of_verdict
-from tflq.face.cli.main import cli
+from tflq.engine.runtimes import Description, RuntimeOutputs
+from tflq.face.cli.answer import VERDICTS, Exit, exit_of_verdict
 from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType
 from tflq.proof import Word
 
@@ -57,10 +57,6 @@ def golden(*samples: tuple[np.ndarray | None, ...], tensors: np.ndarray | None =
     return Golden(seen, tensors is not None, InputFacts("arrays", None, len(seen)), {})
 
 
-def tflq_verb(*words: object) -> Result:
-    return CliRunner().invoke(cli, [str(word) for word in words])
-
-
 def saved(place: Path, recorded: Golden, of: Model = WHOLE) -> tuple[Path, Path]:
     tflq.save(of, place / "m.tflite")
     recorded.save(place / "g.npz")
@@ -89,7 +85,7 @@ def test_outputs_alone_that_differ_are_listed_everywhere(mode: str, wrong: int, 
     path, recorded = saved(tmp_path, golden(outputs, tensors=Y))
     files = tmp_path / "j.xml", tmp_path / "s.json"
     words = ("verify", path, "--golden", recorded, "--mode", mode)
-    result = tflq_verb(*words, "--junit", files[0], "--sarif", files[1])
+    result = commands.tflq(*words, "--junit", files[0], "--sarif", files[1])
     assert (result.exit_code, result.stdout.split()[0]) == (1, "DIFFERS"), result.output
     suite = ElementTree.fromstring(files[0].read_text())
     (failure,) = suite.iter("failure")
@@ -97,14 +93,14 @@ def test_outputs_alone_that_differ_are_listed_everywhere(mode: str, wrong: int, 
     assert int(suite.get("tests")) == len(list(suite.iter("testcase")))
     (issue,) = json.loads(files[1].read_text())["runs"][0]["results"]
     assert issue["message"]["text"].startswith(f"output {wrong} ")
-    document = json.loads(tflq_verb(*words, "--json").stdout)
+    document = json.loads(commands.tflq(*words, "--json").stdout)
     assert [t["status"] for t in document["outputs"]].index("differs") == wrong
     assert document["elements"]["differing"] == 6
 
 
 def test_a_golden_of_outputs_that_differ_has_test_cases(tmp_path: Path) -> None:
     path, recorded = saved(tmp_path, golden((Y + 1, X, C)))
-    result = tflq_verb("verify", path, "--golden", recorded, "--junit", tmp_path / "j.xml")
+    result = commands.tflq("verify", path, "--golden", recorded, "--junit", tmp_path / "j.xml")
     suite = ElementTree.fromstring((tmp_path / "j.xml").read_text())
     assert (result.exit_code, suite.get("tests"), suite.get("failures")) == (1, "3", "1")
 
@@ -139,9 +135,9 @@ def test_nothing_compared_is_never_the_same(tensors: bool) -> None:
 
 
 def test_nothing_compared_is_an_error_in_junit(tmp_path: Path) -> None:
-    from tflq.face.report.verbs.verify.junit import junit
+    from tflq.face.report.verbs.verify import junit
 
-    suite = ElementTree.fromstring(junit(verify(WHOLE, golden((None, None, None)))))
+    suite = junit(verify(WHOLE, golden((None, None, None))))
     assert (suite.get("errors"), len(list(suite.iter("error")))) == ("1", 1)
 
 
@@ -155,7 +151,7 @@ def test_values_of_some_samples_are_not_all(mode: str, present: int, tmp_path: P
         seen = tuple(replace(o, tensors=t) for o, t in zip(recorded.observations, known, strict=True))
         recorded = replace(recorded, observations=seen, tensors=True)
     path, file = saved(tmp_path, recorded)
-    result = tflq_verb("verify", path, "--golden", file)
+    result = commands.tflq("verify", path, "--golden", file)
     assert (result.exit_code, result.stdout.split()[0]) == (3, "INCOMPLETE"), result.output
     assert "compared in 1 of 3 samples only" in result.stdout
     assert verify(path, file).coverage.outputs[1] == 3
@@ -195,8 +191,8 @@ def test_a_recording_that_contradicts_itself_has_a_note() -> None:
         def describe(self) -> Description:
             return Description("reads", "", "", "", 1, "", "", "")
 
-        def run(self, models: list[bytes], samples: list[tuple[np.ndarray, ...]]) -> Execution:
-            return Execution(self.describe(), (((Y,),), ((Y + 1,),)))
+        def run(self, models: list[bytes], samples: list[tuple[np.ndarray, ...]]) -> RuntimeOutputs:
+            return RuntimeOutputs(self.describe(), (((Y,),), ((Y + 1,),)))
 
     report = verify(model(graph(ONE, (1,))), Reads(), inputs=[X])
     assert report.verdict == Verdict.DIFFERS
@@ -211,7 +207,7 @@ def test_the_summary_of_several_models_knows_nothing_compared(tmp_path: Path) ->
     other.write_bytes(path.read_bytes())
     (tmp_path / "n.npz").write_bytes((tmp_path / "g.npz").read_bytes())
     (tmp_path / "m.npz").write_bytes((tmp_path / "g.npz").read_bytes())
-    result = tflq_verb("verify", path, other, "--baseline", tmp_path / "{stem}.npz")
+    result = commands.tflq("verify", path, other, "--baseline", tmp_path / "{stem}.npz")
     assert result.exit_code in (2, 3), result.output
     assert "SAME" not in result.stdout
 
@@ -229,7 +225,7 @@ def test_the_verdict_of_statuses() -> None:
 def compared(place: Path, first: Golden, second: Golden) -> Result:
     path, one = saved(place, first)
     second.save(place / "other.npz")
-    return tflq_verb("golden", "diff", one, place / "other.npz", "--model", path)
+    return commands.tflq("golden", "diff", one, place / "other.npz", "--model", path)
 
 
 @pytest.mark.parametrize(
@@ -259,5 +255,5 @@ def test_a_gap_between_samples_is_refused(tmp_path: Path) -> None:
     entries = {name: value for name, value in np.load(file).items() if name != "tflq_golden"}
     gap = {name.replace("s0_", "s2_"): value for name, value in entries.items()}
     np.savez(file, **entries, **gap)
-    result = tflq_verb("verify", path, "--golden", file)
+    result = commands.tflq("verify", path, "--golden", file)
     assert (result.exit_code, "sample 2" in result.output) == (2, True), result.output

@@ -13,10 +13,11 @@ import pytest
 
 import tflq
 from support import suites
-from tflq.comparison.verification import Golden, Status, Verdict, load_golden, record, verify
-from tflq.comparison.verification.golden import Observation
-from tflq.comparison.verification.results import InputFacts
-from tflq.engine.runtimes import Description, Execution, Sample, by_name
+from support.each import each
+from tflq import load_golden, record, verify
+from tflq.comparison.goldens.golden import Golden, Observation
+from tflq.comparison.results import InputFacts, Status, Verdict
+from tflq.engine.runtimes import Description, RuntimeOutputs, Sample, by_name
 from tflq.errors import GoldenError, OptionError, ShapeError, TypeMismatchError, UnknownNameError, UnsupportedError
 from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Record, Subgraph, TensorSpec, TensorType, view
 
@@ -117,7 +118,7 @@ def test_golden_files_need_no_runtime(golden: Golden, tmp_path: Path, monkeypatc
 
 
 def test_a_golden_of_outputs_serves_cumulative_mode_only(tmp_path: Path) -> None:
-    record(MODEL, path=tmp_path / "g.npz", inputs="smooth")
+    record(MODEL, output=tmp_path / "g.npz", inputs="smooth")
     report = verify(MODEL, tmp_path / "g.npz")
     assert (report.mode.value, report.verdict, report.operators) == ("cumulative", Verdict.SAME, ())
     with pytest.raises(GoldenError, match="all tensors"):
@@ -167,9 +168,9 @@ def changed(golden: Golden, **parts: Any) -> Golden:
     return replace(golden, observations=(first, *golden.observations[1:]))
 
 
-@pytest.mark.parametrize("mode", ["isolated", "cumulative"])
-@pytest.mark.parametrize("part", ["input", "output", "tensor"])
-@pytest.mark.parametrize("change", [AS_FLOATS, CUT, FLAT, LONGER], ids=["floats", "cut", "flat", "longer"])
+@each("mode", ["isolated", "cumulative"])
+@each("part", ["input", "output", "tensor"])
+@each("change", [AS_FLOATS, CUT, FLAT, LONGER], ids=["floats", "cut", "flat", "longer"])
 def test_arrays_that_do_not_fit_are_no_differences(golden: Golden, mode: str, part: str, change: Change) -> None:
     seen = golden.observations[0]
     wrong = {
@@ -283,11 +284,11 @@ class Observed:
     def describe(self) -> Description:
         return self.golden.runtime
 
-    def run(self, models: Sequence[bytes], samples: Sequence[Sample]) -> Execution:
+    def run(self, models: Sequence[bytes], samples: Sequence[Sample]) -> RuntimeOutputs:
         plain = [o.outputs for o in self.golden.observations]
         seen = [tuple(o.tensors.values()) for o in self.golden.observations]
         changed = [(*values[:-1], values[-1] ^ np.int8(1)) for values in seen]
-        return Execution(self.describe(), (tuple(plain), tuple(changed))[: len(models)])
+        return RuntimeOutputs(self.describe(), (tuple(plain), tuple(changed))[: len(models)])
 
 
 def test_an_observation_that_changes_the_result_is_said(golden: Golden) -> None:

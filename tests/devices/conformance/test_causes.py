@@ -10,21 +10,18 @@ import pytest
 from numpy.typing import NDArray
 
 from tflq.comparison.inspection.difference import difference
-from tflq.devices.conformance import causes
-from tflq.devices.conformance.causes import _Found, explained_groups
-from tflq.devices.conformance.jobs import Job
-from tflq.devices.conformance.joint import group_of
-from tflq.devices.conformance.judging import Judged, Result, Verdicts, judge
-from tflq.devices.conformance.making import Order
-from tflq.devices.conformance.session import make_suite, run_suite
-from tflq.devices.conformance.suite import Case, arrays, model_of, read_suite
-from tflq.devices.conformance.targets import finish, target_of
+from tflq.devices.suites import causes
+from tflq.devices.suites.causes import _Found, explained_groups, group_of
+from tflq.devices.suites.jobs import CaseFolder
+from tflq.devices.suites.judge import CaseResult, Judged, Verdicts, judge
+from tflq.devices.suites.make import Case, SuiteOrder, arrays, model_of, read_suite
+from tflq.devices.suites.run import make_suite, run_suite
+from tflq.devices.suites.target import finish, target_of
 from tflq.engine.api.files import load
 from tflq.face.report.render.text import lines_of
-from tflq.face.report.verbs.conform.document import verdict_document
-from tflq.face.report.verbs.conform.report import cause_texts, conform_report
+from tflq.face.report.verbs.conform import cause_texts, conform_report, verdict_document
 from tflq.model.ir import Model, view
-from tflq.model.storage.archive import opened
+from tflq.model.storage.arrays import opened
 
 Array = NDArray[Any]
 STEP = 150
@@ -34,7 +31,7 @@ STEP = 150
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A small suite of the default profile."""
     place = str(tmp_path_factory.mktemp("suite") / "suite.npz")
-    make_suite(place, Order(every=STEP))
+    make_suite(place, SuiteOrder(every=STEP))
     return place
 
 
@@ -42,12 +39,9 @@ def judged(path: str, place: Path, most: int) -> tuple[Judged, ...]:
     """The cases that another arithmetic fails, `most` groups of them explained."""
     with opened(path) as archive:
         suite = read_suite(archive)
-        target, job = target_of("profile:tflm"), Job(place)
+        target, job = target_of("profile:tflm"), CaseFolder(place)
         job.create()
-        job.ask_for(suite.cases)
-        for case in suite.cases:
-            job.add(case, archive)
-        finish(target, job, suite.cases, 500)
+        finish(target, job, archive, suite.cases, 500)
         return causes.explain(job, archive, judge(job, archive, suite.cases, {}), suite.profile, most)
 
 
@@ -125,7 +119,7 @@ class Answers:
 @pytest.mark.slow
 def test_one_cause_is_named_for_all_groups_of_a_float_runtime(tmp_path: Path) -> None:
     place = str(tmp_path / "suite.npz")
-    make_suite(place, Order(level="smoke"))
+    make_suite(place, SuiteOrder(level="smoke"))
     job, cases = Answers(), []
     with opened(place) as archive:
         for case in read_suite(archive).cases:
@@ -137,7 +131,7 @@ def test_one_cause_is_named_for_all_groups_of_a_float_runtime(tmp_path: Path) ->
                 job.made[case.id] = [[in_floats(case.op, model, codes)] for codes in given]
                 pairs = zip(job.made[case.id], (arrays(archive, sample) for sample in case.expected), strict=True)
                 apart = [d for made, want in pairs if not (d := difference(want[0], made[0])).same]
-                cases += [Judged(case, Result.DIFFERS, "", 0, apart[0])] if apart else []
+                cases += [Judged(case, CaseResult.DIFFERS, "", 0, apart[0])] if apart else []
         done = causes.explain(job, archive, cases, "litert-ref")  # type: ignore[arg-type]
     explained = [one for one in done if one.is_explained]
     assert {one.case.op for one in explained} == {"RELU", "QUANTIZE"}

@@ -12,18 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 import tflq as package
-from tflq.devices.conformance import judging
-from tflq.devices.conformance.changes import Answer, Computed, KernelChange, compare_runs
-from tflq.devices.conformance.judging import Judged, Verdicts
-from tflq.devices.conformance.session import Order, make_suite
-from tflq.devices.conformance.suite import Case, kept, read_suite, write_suite
+from support.commands import conform, validate
+from tflq.devices.suites import judge
+from tflq.devices.suites.changes import Computed, KernelChange, compare_runs
+from tflq.devices.suites.judge import Judged, Response, Verdicts
+from tflq.devices.suites.make import Case, kept, read_suite, write_suite
+from tflq.devices.suites.run import SuiteOrder, make_suite
 from tflq.errors import InputError
-from tflq.face.cli.main import cli
-from tflq.model.ir.schema import data_text
-from tflq.model.storage.archive import opened
+from tflq.face.report.verbs.conform_changes import computed_text
+from tflq.model.storage.arrays import opened
 
 #: The target before the change, and targets after it.
 BEFORE, CHANGED = "litert-ref", "tf-1.15-ref"
@@ -34,14 +33,10 @@ AFTER = (
 )
 
 
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["conform", *map(str, words)])
-
-
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("suite") / "suite.npz"
-    make_suite(str(path), Order(level="smoke", shard=(13, 24)))
+    make_suite(str(path), SuiteOrder(level="smoke", shard=(13, 24)))
     return path
 
 
@@ -77,7 +72,10 @@ PLANTED = (
         {"op": "CONV_2D", "types": "int8 int8 int32 -> int8", "requantizer": {"last": "towards minus infinity"}},
         "minus infinity",
     ),
-    ({"op": "MAX_POOL_2D", "types": "int8 -> int8", "ignores": {"option": "activation"}}, "activation is ignored"),
+    (
+        {"op": "MAX_POOL_2D", "types": "int8 -> int8", "ignores": {"option": "activation"}},
+        "activation is ignored|no activation in place of",
+    ),
 )
 
 
@@ -98,8 +96,8 @@ def _changed(*causes: str, places: tuple[str, ...] = ()) -> Computed:
 
     def one(number: int, result: str, outputs: str, cause: str, place: str) -> Judged:
         case = Case(f"{number:05}", "TANH", "int8 -> int8", "smoke", "aim", (), "", (), ((),))
-        named = (cause,) if cause else ()
-        found = Judged(case, judging.Result(result), causes=named, digest=str(number), size=number + 1)
+        named = tuple(filter(None, cause.split("|")))
+        found = Judged(case, judge.CaseResult(result), causes=named, digest=str(number), size=number + 1)
         return replace(found, outputs=outputs, place=place)
 
     pairs = list(zip_longest(causes, places, fillvalue=""))
@@ -113,6 +111,14 @@ def test_an_arithmetic_that_misses_a_small_case_is_the_nearest() -> None:
     whole, missing = _changed("x", "x", "x"), _changed("x", "x", "")
     assert (whole.name, whole.reproduced, whole.is_refuted) == ("x", 3, False)
     assert (missing.name, missing.reproduced, missing.is_refuted) == ("x", 2, True)
+
+
+def test_the_simplest_of_those_that_fit_is_named_and_none_that_fits_better_is_hidden() -> None:
+    simple = _changed("a, b, c|a|b+a", "a, b, c|a|b+a")
+    assert (simple.name, simple.others, simple.is_refuted) == ("a", ("b+a", "a, b, c"), False)
+    assert computed_text(simple) == "a (also b+a, a, b, c)"
+    whole = _changed(*["near|whole"] * 2, "whole", *["near|whole"] * 21, *["near"] * 30)
+    assert (whole.name, whole.reproduced, whole.is_refuted, whole.others) == ("whole", 24, False, ())
 
 
 def test_a_place_holds_for_half_of_the_cases() -> None:
@@ -142,7 +148,7 @@ def test_exactly_the_changed_operators_are_named(after: str, runs: Runs) -> None
         assert kernel.smallest.size == min(sizes) > 0
         if kernel.before.cases:
             assert (kernel.before.name, kernel.before.reproduced) == (BEFORE, kernel.before.cases)
-        if kernel.smallest.answers == (Answer.RUNS, Answer.REFUSES):
+        if kernel.smallest.answers == (Response.RUNS, Response.REFUSES):
             assert kernel.kinds["runs -> refuses"] >= 1
 
 
@@ -158,7 +164,7 @@ def test_equal_runs_are_the_same(runs: Runs, suite: Path) -> None:
     found = package.diff_verdicts(runs[BEFORE], runs[BEFORE])
     assert (found.verdict.value, found.kernels) == ("same", ())
     assert found.same == runs[BEFORE].compared
-    done = tflq("diff", "--suite", suite, "--before", f"profile:{BEFORE}", "--after", f"profile:{BEFORE}")
+    done = conform("diff", "--suite", suite, "--before", f"profile:{BEFORE}", "--after", f"profile:{BEFORE}")
     assert done.exit_code == 0, done.output
 
 
@@ -214,7 +220,7 @@ def test_an_interrupted_run_is_no_agreement(runs: Runs) -> None:
 @pytest.fixture(scope="module")
 def documents(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     from tflq.face.report.json import dumps
-    from tflq.face.report.verbs.conform.document import verdict_document
+    from tflq.face.report.verbs.conform import verdict_document
 
     folder = tmp_path_factory.mktemp("documents")
     paths = folder / "before.json", folder / "after.json"
@@ -236,18 +242,17 @@ def test_recorded_runs_give_what_live_ones_give(runs: Runs, documents: tuple[Pat
 def test_the_command_prints_text_a_document_markdown_and_a_page(
     documents: tuple[Path, Path], suite: Path, tmp_path: Path
 ) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-    text = tflq("diff", *documents)
+    text = conform("diff", *documents)
     assert text.exit_code == 1
     assert text.stdout.startswith(f"DIFFERS profile:litert-ref and profile:{CHANGED}: ")
-    document = json.loads(tflq("diff", *documents, "--json").stdout)
-    jsonschema.validate(document, json.loads(data_text("conform-diff.schema.json")), jsonschema.Draft202012Validator)
-    marked = tflq("diff", *documents, "--markdown", "--html", tmp_path / "page.html")
+    document = json.loads(conform("diff", *documents, "--json").stdout)
+    validate(document, "conform-diff")
+    marked = conform("diff", *documents, "--markdown", "--html", tmp_path / "page.html")
     rows = [line for line in marked.stdout.splitlines() if line.startswith("| ")]
     assert len(rows) == 1 + len(document["operators"])
     assert "<title>" in (tmp_path / "page.html").read_text()
     place = tmp_path / "cases"
-    assert tflq("diff", *documents, "--suite", suite, "--cases", place).exit_code == 1
+    assert conform("diff", *documents, "--suite", suite, "--cases", place).exit_code == 1
     assert len(list(place.glob("*/model.tflite"))) == len(document["operators"])
 
 
@@ -260,7 +265,7 @@ def test_names_cannot_leave_a_cell_of_markdown(documents: tuple[Path, Path], tmp
     other.write_text(json.dumps(document))
     for name in ("before", "after"):
         order = (other, documents[0]) if name == "before" else (documents[0], other)
-        done = tflq("diff", *order, "--markdown")
+        done = conform("diff", *order, "--markdown")
         assert done.exit_code == 1, done.output
         outside = re.sub(r"`[^`\n]*`", "", done.stdout)
         assert not any(word in outside for word in ("`", "<script", "<b>", "\x1b", "\n# x"))
@@ -283,14 +288,14 @@ def test_any_document_is_read_or_refused(documents: tuple[Path, Path], tmp_path:
     path, codes = tmp_path / "hostile.json", set()
     for damaged in hostile(json.loads(documents[1].read_text())):
         path.write_text(json.dumps(damaged))
-        done = tflq("diff", documents[0], path, "--json")
+        done = conform("diff", documents[0], path, "--json")
         assert done.exit_code in (0, 1, 2, 3), (done.exit_code, done.output, done.exception)
         assert "Traceback" not in done.output
         codes.add(done.exit_code)
     assert codes >= {1, 2}
     for data in (b"", b"{", b"\xff\xfe", b"[" * 100_000):
         path.write_bytes(data)
-        assert tflq("diff", path, documents[0]).exit_code == 2
+        assert conform("diff", path, documents[0]).exit_code == 2
 
 
 def test_runs_of_earlier_versions_are_refused_with_what_helps(documents: tuple[Path, Path], tmp_path: Path) -> None:
@@ -323,7 +328,7 @@ def test_misuse(words: tuple[str, ...], documents: tuple[Path, Path], suite: Pat
     places = {"before": documents[0], "after": documents[1], "suite": suite}
     places |= {name: tmp_path / name for name in ("new", "nothing")}
     before = documents[0].read_bytes()
-    done = tflq("diff", *(word.format(**places) for word in words))
+    done = conform("diff", *(word.format(**places) for word in words))
     assert done.exit_code == 2, done.output
     assert documents[0].read_bytes() == before
     assert not (tmp_path / "new").exists()

@@ -10,18 +10,17 @@ import numpy as np
 import pytest
 
 from support import suites
-from tflq.devices.conformance.draft import Draft
-from tflq.devices.conformance.grids import FURTHER
-from tflq.devices.conformance.judging import Result
-from tflq.devices.conformance.making import Order, make
-from tflq.devices.conformance.making import _case as case_of
-from tflq.devices.conformance.session import run_suite
-from tflq.devices.conformance.suite import Suite, write_suite
-from tflq.devices.conformance.targets import target_of
+from tflq.devices.grids import FURTHER
+from tflq.devices.suites.draft import Draft
+from tflq.devices.suites.judge import CaseResult
+from tflq.devices.suites.make import Suite, SuiteOrder, make, write_suite
+from tflq.devices.suites.make import _case as case_of
+from tflq.devices.suites.run import run_suite
+from tflq.devices.suites.target import target_of
 from tflq.engine.profiles import by_name
 from tflq.typing import Array
 
-FURTHER_DRAFTS = [draft for family in FURTHER for draft in family.drafts(0)]
+FURTHER_DRAFTS = [draft for family in FURTHER for draft in family(0)]
 
 
 def suite_of(drafts: Iterable[Draft], path: Path, profile: str) -> dict[str, Array]:
@@ -38,9 +37,11 @@ def test_the_real_runtime_gives_the_expected_bits(profile: str, tmp_path: Path) 
     some = FURTHER_DRAFTS[:: 5 if profile == "litert-ref" else 15]
     suite_of(some, tmp_path / "suite.npz", profile)
     verdicts = run_suite(str(tmp_path / "suite.npz"), target_of(f"runtime:{profile}"))
-    other = [one for one in verdicts.cases if one.result is not Result.PASSES]
+    other = [one for one in verdicts.cases if one.result is not CaseResult.PASSES]
     assert len(verdicts.cases) == len(some)
-    assert {(one.case.op, one.result) for one in other} <= {("ELU", Result.REFUSED)}  # not in the reference resolver
+    assert {(one.case.op, one.result) for one in other} <= {
+        ("ELU", CaseResult.REFUSED)
+    }  # not in the reference resolver
 
 
 def test_no_case_has_constant_outputs(tmp_path: Path) -> None:
@@ -56,6 +57,8 @@ def test_older_cases_keep_their_models_and_inputs() -> None:
     """A record of an older suite is comparable: its cases are those of today."""
     listed = json.loads((suites.ROOT / "golden/conformance/cases/5d13816344a43006.json").read_text())["cases"]
     known = {digest for kinds in listed.values() for words in kinds.values() for digest in words.split()}
-    today = {case.digest[:12] for case in make(Order(level="smoke", shard=(3, 80))).suite.cases if not case.is_refused}
+    today = {
+        case.digest[:12] for case in make(SuiteOrder(level="smoke", shard=(3, 80))).suite.cases if not case.is_refused
+    }
     assert len(today) > 15
     assert 0.7 < len(today & known) / len(today) < 0.9  # the others are new operators

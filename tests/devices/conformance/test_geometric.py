@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.each import each
 from support.planted_geometry import CONDITIONS, GeometryTarget, facts_of, planted
-from tflq.devices.conformance.grids import geometric
-from tflq.devices.conformance.making import CONTRASTS, Order, reaching
-from tflq.devices.learning.answer import Answer
-from tflq.devices.learning.candidates import Effort
-from tflq.devices.learning.exceptions import exception
-from tflq.devices.learning.findings import State
+from tflq.devices.grids import geometric
+from tflq.devices.learning.asking import DeviceAnswer
+from tflq.devices.learning.candidates import Effort, exception
+from tflq.devices.learning.findings import LearnState
 from tflq.devices.learning.learner import learn
-from tflq.devices.learning.subjects import Subject, subjects
+from tflq.devices.learning.questions import LearnSubject, subjects
 from tflq.devices.learning.words import finding
+from tflq.devices.suites.make import CONTRASTS, SuiteOrder, reaching
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
@@ -28,7 +28,7 @@ from tflq.model.ir import view
 SPACES = [(op, kind) for kind in geometric.KINDS for op in geometric.spaces(kind)]
 
 
-@pytest.mark.parametrize(("op", "kind"), SPACES)
+@each(("op", "kind"), SPACES)
 def test_every_possible_pair_of_values_occurs(op: str, kind: str) -> None:
     space, rows = geometric.spaces(kind)[op], geometric.covering(op, kind)
     assert all(space.allows(dict(row)) for row in rows)
@@ -38,8 +38,9 @@ def test_every_possible_pair_of_values_occurs(op: str, kind: str) -> None:
                 assert not space.allows({a: x, b: y}), (a, x, b, y)
 
 
+@pytest.mark.slow
 def test_smoke_has_every_geometry_and_at_most_1500_cases() -> None:
-    smoke = [draft for _, draft, level in Order(level="smoke").drafts() if level == "smoke"]
+    smoke = [draft for _, draft, level in SuiteOrder(level="smoke").drafts() if level == "smoke"]
     assert len(smoke) <= 1500
     rows = sum(len(geometric.covering(op, kind)) for op, kind in SPACES)
     assert sum(draft.aim.startswith(geometric.AIM) for draft in smoke) == rows
@@ -89,7 +90,7 @@ def test_no_planted_geometry_is_claimed(seed: int) -> None:
     device = planted(seed)
     (subject,) = subjects(["int8"], [device.op])
     (found,) = learn(device, [subject], Effort(first=8, fresh=8)).operators
-    assert found.state is not State.LEARNED, device
+    assert found.state is not LearnState.LEARNED, device
 
 
 @pytest.mark.slow
@@ -97,14 +98,14 @@ def test_what_holds_beside_an_option_is_stated() -> None:
     device = GeometryTarget("tflm", "MAX_POOL_2D", "stride_w 3")
     (subject,) = subjects(["int8"], [device.op])
     (found,) = learn(device, [subject], Effort(first=8, fresh=8)).operators
-    assert found.state is State.PARTLY
+    assert found.state is LearnState.PARTLY
     assert "only with stride_w 1 or stride_w 2" in finding(found)
     assert "except with stride_w 3" in found.note
 
 
-def answer(aim: str) -> Answer:
+def answer(aim: str) -> DeviceAnswer:
     draft: Any = next(iter(geometric.drafts(0)))
-    return Answer(replace(draft, aim=aim))
+    return DeviceAnswer(replace(draft, aim=aim))
 
 
 def test_an_exception_names_one_option_or_two() -> None:
@@ -115,11 +116,11 @@ def test_an_exception_names_one_option_or_two() -> None:
     both = [answer(aims[one])], [answer(aim) for k, aim in enumerate(aims) if k != one]
     assert "except with stride 3 and padding VALID" in exception(*both)
     assert "except for sums beyond 24 bits" in exception([answer("sums beyond 24 bits")], [answer(aims[0])])
-    assert Subject("CONV_2D", "int8").covering(0) == []
+    assert LearnSubject("CONV_2D", "int8").covering(0) == []
 
 
 def test_contractions_get_inputs_on_which_another_arithmetic_gives_other_bits() -> None:
-    draft = Subject("CONV_2D", "int8 int8 int32 -> int8").drafts(0, 1)[0]
+    draft = LearnSubject("CONV_2D", "int8 int8 int32 -> int8").drafts(0, 1)[0]
     more = reaching(draft, "litert-ref")
     assert more.samples[: len(draft.samples)] == draft.samples
     assert len(more.samples) > len(draft.samples)
@@ -129,5 +130,5 @@ def test_contractions_get_inputs_on_which_another_arithmetic_gives_other_bits() 
         plan = make_plan(load(draft.model()), by_name(name))
         found.add(run(plan, dict(zip(plan.inputs, sample, strict=True))).values[plan.outputs[0]].tobytes())
     assert len(found) > 1
-    pool = Subject("MAX_POOL_2D", "int8 -> int8").drafts(0, 1)[0]
+    pool = LearnSubject("MAX_POOL_2D", "int8 -> int8").drafts(0, 1)[0]
     assert reaching(pool, "litert-ref").samples == pool.samples

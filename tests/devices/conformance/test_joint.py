@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tflq.devices.conformance.joint import joint_causes, refusals, unexplained
-from tflq.devices.conformance.judging import Judged, Result
-from tflq.devices.conformance.suite import Case
-from tflq.diagnosis.joint import Joint, JointCause, Reproduced
+from tflq.devices.suites.causes import joint_causes, refusals, unexplained
+from tflq.devices.suites.judge import CaseResult, Judged
+from tflq.devices.suites.make import Case
+from tflq.diagnosis.siblings import Joint, JointCause, Reproduced
 
 
 def case(number: int, op: str, types: str = "int8 -> int8") -> Case:
@@ -13,11 +13,11 @@ def case(number: int, op: str, types: str = "int8 -> int8") -> Case:
 
 
 def differs(number: int, op: str, *causes: str) -> Judged:
-    return Judged(case(number, op), Result.DIFFERS, "1 of 8 elements differ", causes=causes)
+    return Judged(case(number, op), CaseResult.DIFFERS, "1 of 8 elements differ", causes=causes)
 
 
 def refused(number: int, op: str, reason: str) -> Judged:
-    return Judged(case(number, op), Result.REFUSED, reason)
+    return Judged(case(number, op), CaseResult.REFUSED, reason)
 
 
 def test_the_cause_of_most_groups_leads_and_a_group_counts_once() -> None:
@@ -60,13 +60,13 @@ def test_a_cause_of_less_than_half_of_what_another_reproduces_does_not_claim_a_g
 
 
 def test_without_failing_cases_there_is_nothing() -> None:
-    passing = [Judged(case(1, "ADD"), Result.PASSES)]
+    passing = [Judged(case(1, "ADD"), CaseResult.PASSES)]
     assert (joint_causes(passing), unexplained(passing), refusals(passing)) == ((), (), ())
 
 
 def test_cases_without_an_answer_are_apart_from_those_that_differ() -> None:
-    cases = [differs(1, "ADD", "a"), Judged(case(2, "ADD"), Result.ENDED, "signal 9")]
-    assert [(row.result, row.reason) for row in unexplained(cases)] == [(Result.ENDED, "signal 9")]
+    cases = [differs(1, "ADD", "a"), Judged(case(2, "ADD"), CaseResult.ENDED, "signal 9")]
+    assert [(row.result, row.reason) for row in unexplained(cases)] == [(CaseResult.ENDED, "signal 9")]
 
 
 def test_refusals_are_grouped_by_reason() -> None:

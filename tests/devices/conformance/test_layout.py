@@ -7,18 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from support import suites
-from tflq.devices.conformance.grids import layout
-from tflq.devices.conformance.judging import Result
-from tflq.devices.conformance.making import Order
-from tflq.devices.conformance.session import run_suite
-from tflq.devices.conformance.suite import read_suite
-from tflq.devices.conformance.targets import target_of
+from support.commands import tflq
+from tflq.devices.grids import geometric
+from tflq.devices.suites.judge import CaseResult
+from tflq.devices.suites.make import SuiteOrder, read_suite
+from tflq.devices.suites.run import run_suite
+from tflq.devices.suites.target import target_of
 from tflq.errors import OptionError, UnknownNameError
-from tflq.face.cli.main import cli
-from tflq.model.storage.archive import opened
+from tflq.model.storage.arrays import opened
 from tflq.verbs.conform import make_suite
 
 #: Every n-th case, of all operators and types.
@@ -32,7 +30,7 @@ def part(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("runtime", ["litert-ref", "litert-opt"])
+@pytest.mark.parametrize("runtime", ["litert-ref", pytest.param("litert-opt", marks=pytest.mark.slow)])
 def test_the_real_runtime_fails_where_its_profile_does(part: Path, runtime: str) -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     verdicts = run_suite(str(part), target_of(f"runtime:{runtime}"))
@@ -40,7 +38,7 @@ def test_the_real_runtime_fails_where_its_profile_does(part: Path, runtime: str)
         cases = read_suite(archive).cases
     assert len(verdicts.cases) == len(cases) > 30
     assert {one.case.id for one in verdicts.failing} == {case.id for case in cases if runtime in case.tells}
-    assert {one.result for one in verdicts.cases} <= {Result.PASSES, Result.DIFFERS}
+    assert {one.result for one in verdicts.cases} <= {CaseResult.PASSES, CaseResult.DIFFERS}
 
 
 @pytest.mark.slow
@@ -59,9 +57,9 @@ def test_every_planted_mistake_of_layout_is_found_and_smoke_misses_most(tmp_path
 
 
 def test_a_focus_repeats_no_geometry() -> None:
-    seen = [(draft.op, draft.types, draft.aim) for draft in layout.drafts(0)]
+    seen = [(draft.op, draft.types, draft.aim) for draft in geometric.layout_drafts(0)]
     assert len(set(seen)) == len(seen) > 2000
-    known = {(draft.op, draft.types, draft.aim) for draft in layout.geometric.drafts(0)}
+    known = {(draft.op, draft.types, draft.aim) for draft in geometric.drafts(0)}
     assert not known & set(seen)
 
 
@@ -71,7 +69,7 @@ def test_an_order_names_a_focus_or_a_level() -> None:
     for name in ("tails", ""):
         with pytest.raises(UnknownNameError, match="layout"):
             make_suite("never.npz", focus=name)
-    assert {level for _, _, level in Order(focus="layout", shard=(1, 400)).drafts()} == {"smoke"}
+    assert {level for _, _, level in SuiteOrder(focus="layout", shard=(1, 400)).drafts()} == {"smoke"}
     for words in (["--focus", "tails"], ["--focus", ""], ["--focus"], ["--focus", "layout", "--level", "smoke"]):
-        assert CliRunner().invoke(cli, ["conform", "make", "-o", "never.npz", *words]).exit_code == 2
+        assert tflq("conform", "make", "-o", "never.npz", *words).exit_code == 2
     assert not Path("never.npz").exists()

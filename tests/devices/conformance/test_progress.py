@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tflq.devices.conformance import progress
-from tflq.devices.conformance.session import Order, make_suite, run_suite
-from tflq.devices.conformance.targets import target_of
+from tflq.devices.suites import run
+from tflq.devices.suites.run import SuiteOrder, make_suite, run_suite
+from tflq.devices.suites.target import target_of
 
 #: A target that refuses some cases and then hangs.
 HANGS = """
@@ -29,14 +29,14 @@ time.sleep(600)
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     place = str(tmp_path_factory.mktemp("suite") / "suite.npz")
-    make_suite(place, Order(every=300))
+    make_suite(place, SuiteOrder(every=300))
     return place
 
 
 def test_a_slow_call_is_reported_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_LOOK", 0.01)
+    monkeypatch.setattr(run, "_LOOK", 0.01)
     heard: list[tuple[str, int, int]] = []
-    with progress.watch(lambda *words: heard.append(words), "running", lambda: 2, 5):
+    with run.watch(lambda *words: heard.append(words), "running", lambda: 2, 5):
         end = time.monotonic() + 10
         while not heard and time.monotonic() < end:
             time.sleep(0.01)
@@ -46,7 +46,7 @@ def test_a_slow_call_is_reported_while_it_lasts(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.slow
 def test_runs_and_suites_report_progress(path: str, tmp_path: Path) -> None:
     heard: list[tuple[str, int, int]] = []
-    make_suite(str(tmp_path / "s.npz"), Order(every=2000), tell=lambda *words: heard.append(words))
+    make_suite(str(tmp_path / "s.npz"), SuiteOrder(every=2000), tell=lambda *words: heard.append(words))
     assert heard[0][1] == 0
     assert heard[-1][1] == heard[-1][2]
     run_suite(path, target_of("profile:litert-opt"), tell=lambda *words: heard.append(words))

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from tflq.devices.conformance import requirements as subject
-from tflq.devices.conformance.grids import drafts
-from tflq.devices.conformance.grids.kinds import kind_of
-from tflq.devices.conformance.judging import Judged, Result, Verdicts
-from tflq.devices.conformance.suite import Case
-from tflq.face.cli.main import cli
-from tflq.face.report.verbs.conform.document import verdict_document
-from tflq.model.ir.schema import data_text
+from support.commands import tflq, validate
+from tflq.devices.grids import drafts
+from tflq.devices.suites import changes as subject
+from tflq.devices.suites.draft import kind_of
+from tflq.devices.suites.judge import CaseResult, Judged, Verdicts
+from tflq.devices.suites.make import Case
+from tflq.face.report.verbs.conform import verdict_document
 
 
 def case(op: str, types: str, aim: str, *, tells: tuple[str, ...] = (), refused: bool = False) -> Case:
@@ -65,7 +63,7 @@ def test_a_case_covers_its_options_and_rounding() -> None:
     assert list(subject.cover_by(case("ADD", "float32 float32 -> float32", "plain"))) == []
 
 
-def claimed(results: dict[str, Result], exclusions: tuple[subject.Exclusion, ...] = ()) -> subject.Claim:
+def claimed(results: dict[str, CaseResult], exclusions: tuple[subject.ExcludedCase, ...] = ()) -> subject.Claim:
     """Claim a run with one case for every requirement of smoke and standard; `results` are those of some."""
     frozen = subject.levels()["levels"]
     cases = []
@@ -74,7 +72,7 @@ def claimed(results: dict[str, Result], exclusions: tuple[subject.Exclusion, ...
         option, _, value = aspect.partition("=")
         aim = f"geometry: {option} {value}" if value else "plain"
         tells = ("litert-ref+single-rounding",) if aspect == "rounding" else ()
-        result = results.get(name, Result.PASSES)
+        result = results.get(name, CaseResult.PASSES)
         cases.append(Judged(case(op, f"{kind} -> {kind}", aim, tells=tells), result))
     return subject.claim_of(_verdicts(cases), exclusions)
 
@@ -96,17 +94,17 @@ def test_a_run_that_passes_meets_standard_and_not_full() -> None:
 
 
 def test_one_failure_breaks_every_level_until_it_is_excluded() -> None:
-    wrong = {"CONV_2D/int8/rounding": Result.DIFFERS}
+    wrong = {"CONV_2D/int8/rounding": CaseResult.DIFFERS}
     assert claimed(wrong).met == ""  # the same case covers `computes`
-    excluded = subject.Exclusion("CONV_2D/int8/*", "no such unit", "2026-11-28")
-    found = claimed(wrong, (excluded, subject.Exclusion("CONV_3D/*", "none", "2026-11-28")))
+    excluded = subject.ExcludedCase("CONV_2D/int8/*", "no such unit", "2026-11-28")
+    found = claimed(wrong, (excluded, subject.ExcludedCase("CONV_3D/*", "none", "2026-11-28")))
     assert found.met == "standard"
     assert "CONV_2D/int8/rounding" in found.levels[1].excluded
     assert found.unused == ("CONV_3D/*",)
 
 
 def test_leaving_everything_out_meets_nothing() -> None:
-    assert claimed({}, (subject.Exclusion("*", "all", "2026-11-28"),)).met == ""
+    assert claimed({}, (subject.ExcludedCase("*", "all", "2026-11-28"),)).met == ""
 
 
 @pytest.mark.parametrize(
@@ -129,18 +127,17 @@ def test_malformed_exclusions_are_refused(text: str, tmp_path: Path) -> None:
 
 
 def test_the_command_claims_and_its_exit_code_holds(tmp_path: Path) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     from tflq.verbs.conform import conform, make_suite
 
     suite, run = tmp_path / "s.npz", tmp_path / "run.json"
     make_suite(str(suite), level="smoke", shard=(1, 300))
     verdicts = conform(str(suite), "profile:litert-ref")
     run.write_text(json.dumps(verdict_document(verdicts)), encoding="utf-8")
-    done = CliRunner().invoke(cli, ["conform", "report", str(run), "--json", "--level", "smoke"])
+    done = tflq("conform", "report", run, "--json", "--level", "smoke")
     document = json.loads(done.stdout)
-    jsonschema.validate(document, json.loads(data_text("claim.schema.json")))
+    validate(document, "claim")
     assert (done.exit_code, document["met"]) == (1, None)
     assert document["levels"][0]["failed"] == []
-    text = CliRunner().invoke(cli, ["conform", "report", str(run)])
+    text = tflq("conform", "report", run)
     assert "meets no level" in text.output
     assert isinstance(verdicts, Verdicts)

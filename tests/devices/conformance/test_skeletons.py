@@ -10,28 +10,25 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import tflq as package
-from tflq.devices.conformance.session import Order, make_suite
-from tflq.devices.conformance.suite import read_suite, write_suite
-from tflq.errors import FileAccessError, OptionError
-from tflq.face.cli.main import cli
-from tflq.model.storage.archive import opened
+from support.commands import conform
+from tflq.devices.suites import jobs
+from tflq.devices.suites import target as targets
+from tflq.devices.suites.make import read_suite, write_suite
+from tflq.devices.suites.run import SuiteOrder, make_suite
+from tflq.errors import FileAccessError, OptionError, UnknownNameError
+from tflq.model.storage.arrays import opened
 
 #: Operators of the suite: the one that the skeleton runs, and some that it refuses.
 KEPT = ("RESHAPE", "ADD", "CONV_2D")
-
-
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["conform", *map(str, words)])
 
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A suite of RESHAPE, of other operators, and of models that must be refused."""
     place = tmp_path_factory.mktemp("suite")
-    made = make_suite(str(place / "whole.npz"), Order(level="smoke", shard=(1, 12)))
+    made = make_suite(str(place / "whole.npz"), SuiteOrder(level="smoke", shard=(1, 12)))
     runnable = [[case for case in made.suite.cases if case.op == op and not case.is_refused] for op in KEPT]
     refused = [case for case in made.suite.cases if case.is_refused]
     assert all(runnable)
@@ -70,16 +67,69 @@ def test_a_wrong_skeleton_fails(suite: Path, tmp_path: Path) -> None:
     assert package.conform(suite, f"{sys.executable} {made.path}").verdict.value == "fails"
 
 
+STATING = """
+import pathlib, sys
+folder = pathlib.Path(sys.argv[-1])
+(folder / "operators.txt").write_text("{stated}")
+with open(folder / "asked.txt", "a") as asked:
+    asked.write((folder / "cases.txt").read_text())
+for name in (folder / "cases.txt").read_text().split():
+    (folder / name / "refused.txt").write_text("not today")
+"""
+
+
+def test_a_target_that_states_its_operators_is_asked_about_these_only(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(targets, "_FEW", 1)
+    program, work = tmp_path / "npu.py", tmp_path / "work"
+    program.write_text(STATING.format(stated="add, RESHAPE"))
+    found = package.conform(suite, f"{sys.executable} {program}", work=work)
+    asked = (work / "asked.txt").read_text().split()
+    assert len(asked) == len(set(asked)) > 5
+    first, *rest = asked  # the first is asked before the target states anything
+    assert {name.partition("-")[2] for name in rest} == {"add", "reshape"}
+    reasons = {(one.case.op, one.reason) for one in found.cases if one.case.id != first}
+    assert ("CONV_2D", jobs.UNSTATED) in reasons
+    assert ("ADD", "not today") in reasons
+    assert len(found.cases) > len(asked)
+    assert not any(one.fails for one in found.cases)
+    assert found.verdict.value == "nothing compared"
+    unpacked = {path.parent.name for path in work.glob("*/model.tflite")}
+    assert unpacked == set(asked)
+
+
+def test_an_operator_that_does_not_exist_is_no_statement(suite: Path, tmp_path: Path) -> None:
+    program = tmp_path / "npu.py"
+    program.write_text(STATING.format(stated="CONV2D"))
+    with pytest.raises(UnknownNameError, match="did you mean CONV_2D"):
+        package.conform(suite, f"{sys.executable} {program}")
+
+
+def test_cases_of_some_operators_are_run_and_the_rest_is_no_part_of_it(suite: Path, tmp_path: Path) -> None:
+    found = package.conform(suite, "profile:litert-ref", ops=["add"])
+    assert ({one.case.op for one in found.cases}, found.ops) == ({"ADD"}, ("ADD",))
+    words = ("run", suite, "--target", "profile:litert-ref", "--ops", "ADD,reshape")
+    assert "only cases of ADD, RESHAPE" in conform(*words).stdout
+    document = conform(*words, "--json").stdout
+    assert json.loads(document)["ops"] == ["ADD", "RESHAPE"]
+    (tmp_path / "run.json").write_text(document)
+    assert package.claim_conformance(tmp_path / "run.json").met == ""
+    for names, words in ((["CONV"], "no operator 'CONV'"), (["SVDF"], "no operator of the suite at this level 'SVDF'")):
+        with pytest.raises(UnknownNameError, match=words):
+            package.conform(suite, "profile:litert-ref", ops=names)
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     old = tmp_path / "npu.py"
     old.write_text("precious")
-    done = tflq("new-target", "npu", "-o", tmp_path)
+    done = conform("new-target", "npu", "-o", tmp_path)
     assert (done.exit_code, "exists already" in done.stderr, old.read_text()) == (2, True, "precious")
     with pytest.raises(FileAccessError):
         package.new_target("npu", "python", tmp_path)
-    assert tflq("new-target", "npu", "-o", tmp_path, "--force").exit_code == 0
+    assert conform("new-target", "npu", "-o", tmp_path, "--force").exit_code == 0
     assert "precious" not in old.read_text()
-    assert tflq("new-target", "npu", "-o", tmp_path / "nowhere").exit_code == 2
+    assert conform("new-target", "npu", "-o", tmp_path / "nowhere").exit_code == 2
 
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", "1st", "a b", "a;b", "-x", "x" * 65, "\0"])
@@ -95,7 +145,7 @@ def test_an_unknown_language_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_gives_what_the_function_returns(tmp_path: Path) -> None:
-    document = json.loads(tflq("new-target", "npu", "--language", "c", "-o", tmp_path, "--json").stdout)
+    document = json.loads(conform("new-target", "npu", "--language", "c", "-o", tmp_path, "--json").stdout)
     made = package.new_target("npu", "c", tmp_path, replace=True)
     assert document["schema"] == "tflq/conform-new-target/1"
     assert (document["path"], document["build"], document["command"]) == (made.path, made.build, made.command)

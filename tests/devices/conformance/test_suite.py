@@ -7,24 +7,22 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from support import suites
-from tflq.devices.conformance import making
-from tflq.devices.conformance.grids import drafts, moving
-from tflq.devices.conformance.judging import Result as Outcome
-from tflq.devices.conformance.session import Order, check, make_suite, pack, run_suite
-from tflq.devices.conformance.suite import Suite, read_suite
-from tflq.devices.conformance.targets import CommandTarget, target_of
-from tflq.errors import FileAccessError, InputError
-from tflq.face.cli.main import cli
-from tflq.model.ir.schema import data_text
-from tflq.model.storage.archive import opened, write_arrays
+from support.commands import conform, tflq, validate
+from tflq.devices.grids import drafts, rows
+from tflq.devices.suites import make as making
+from tflq.devices.suites.judge import CaseResult as Outcome
+from tflq.devices.suites.make import Suite, read_suite, write_suite
+from tflq.devices.suites.run import SuiteOrder, check, make_suite, pack, run_suite
+from tflq.devices.suites.target import CommandTarget, target_of
+from tflq.errors import FileAccessError, InputError, UnknownNameError
+from tflq.model.storage.arrays import opened, write_arrays
 
 #: Every so-manieth draft.
 STEP = 150
@@ -32,7 +30,7 @@ STEP = 150
 
 def make(place: Path, jobs: int = 1) -> Path:
     """A small suite: some drafts of every family."""
-    make_suite(str(place), Order(every=STEP), jobs)
+    make_suite(str(place), SuiteOrder(every=STEP), jobs)
     return place
 
 
@@ -86,20 +84,20 @@ def test_the_real_runtime_fails_exactly_where_it_is_said_to(path: Path, resolver
 @pytest.mark.slow
 def test_another_profile_can_be_expected(path: Path, tmp_path: Path) -> None:
     stated = tmp_path / "mine.yaml"
-    shown = CliRunner().invoke(cli, ["profiles", "show", "litert-opt"])
+    shown = tflq("profiles", "show", "litert-opt")
     stated.write_text(shown.output)
-    own = tflq("run", path, "--target", "profile:litert-opt", "--json")
+    own = conform("run", path, "--target", "profile:litert-opt", "--json")
     assert json.loads(own.output)["verdict"] == "fails"
     for name in ("litert-opt", str(stated)):
-        done = tflq("run", path, "--target", "profile:litert-opt", "--profile", name, "--json")
+        done = conform("run", path, "--target", "profile:litert-opt", "--profile", name, "--json")
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["verdict"] == "passes"
-    done = tflq("run", path, "--target", "profile:litert-opt", "--profile", stated, "--shard", "2/3", "--json")
+    done = conform("run", path, "--target", "profile:litert-opt", "--profile", stated, "--shard", "2/3", "--json")
     with opened(str(path)) as archive:
         assert len(json.loads(done.stdout)["cases"]) == len(read_suite(archive).part("standard", (2, 3)).cases)
-    done = tflq("run", path, "--target", "profile:litert-ref", "--profile", stated)
+    done = conform("run", path, "--target", "profile:litert-ref", "--profile", stated)
     assert done.exit_code == 1, done.output
-    assert tflq("run", path, "--target", "profile:litert-ref", "--profile", "no-such").exit_code == 2
+    assert conform("run", path, "--target", "profile:litert-ref", "--profile", "no-such").exit_code == 2
 
 
 @pytest.mark.slow
@@ -227,34 +225,32 @@ def test_a_damaged_suite_is_bad_input(name: str, tmp_path: Path, path: Path) -> 
         run_suite(str(broken), target_of("profile:litert-ref"))
 
 
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["conform", *map(str, words)])
-
-
 @pytest.mark.slow
 def test_the_verb_reports(tmp_path: Path, path: Path) -> None:
     words = ("run", path, "--target", "profile:tflm", "--shard", "1/2")
     report = tmp_path / "report.xml"
     page, log, known = tmp_path / "page.html", tmp_path / "log.sarif", tmp_path / "known.json"
-    result = tflq(*words, "--junit", report, "--html", page, "--sarif", log)
+    result = conform(*words, "--junit", report, "--html", page, "--sarif", log)
     assert result.exit_code == 1, result.output
     assert "FULLY_CONNECTED" in result.stdout
     assert result.stdout.startswith("FAILS profile:tflm: ")
     assert "there for" not in result.stdout
-    shown = tflq(*words, "--table").stdout
+    shown = conform(*words, "--table").stdout
     assert all(word in shown for word in ("level", "there for"))
     assert all(word in page.read_text() for word in ("FAILS", "FULLY_CONNECTED", "there for", "profile:tflm"))
     failing = json.loads(log.read_text())["runs"][0]["results"]
     assert len(failing) == report.read_text().count("<failure")
-    assert tflq(*words, "--baseline", known, "--accept-until", "2999-12-31", "--reason", "the old chip").exit_code == 0
-    assert tflq(*words, "--baseline", known).exit_code == 0
+    assert (
+        conform(*words, "--baseline", known, "--accept-until", "2999-12-31", "--reason", "the old chip").exit_code == 0
+    )
+    assert conform(*words, "--baseline", known).exit_code == 0
     assert report.read_text().rstrip().endswith("</testsuite>")
-    document = json.loads(tflq(*words, "--json").stdout)
-    jsonschema.validate(document, json.loads(data_text("conform.schema.json")))
+    document = json.loads(conform(*words, "--json").stdout)
+    validate(document, "conform")
     assert sum(document["counts"].values()) == len(document["cases"])
-    assert tflq("run", path, "--target", "profile:litert-ref").exit_code == 0
-    assert tflq("run", path, "--target", "profile:litert-ref", "--shard", "3/2").exit_code == 2
-    assert tflq("run", suites.ROOT / "README.md", "--target", "profile:litert-ref").exit_code == 2
+    assert conform("run", path, "--target", "profile:litert-ref").exit_code == 0
+    assert conform("run", path, "--target", "profile:litert-ref", "--shard", "3/2").exit_code == 2
+    assert conform("run", suites.ROOT / "README.md", "--target", "profile:litert-ref").exit_code == 2
 
 
 def test_a_target_in_c_passes_what_it_has_and_refuses_the_rest(tmp_path: Path, path: Path) -> None:
@@ -275,7 +271,21 @@ def test_a_target_in_c_passes_what_it_has_and_refuses_the_rest(tmp_path: Path, p
 
 def test_levels_and_shards_select_from_one_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = list[str]()
-    monkeypatch.setattr(making, "drafts", lambda seed, level: drawn.append(level) or moving.drafts(seed))
-    parts = [Order(level=level, seed=99, shard=shard) for level, shard in (("smoke", (1, 4)), ("standard", (2, 4)))]
+    monkeypatch.setattr(making, "drafts", lambda seed, level: drawn.append(level) or rows.drafts(seed))
+    parts = [
+        SuiteOrder(level=level, seed=99, shard=shard) for level, shard in (("smoke", (1, 4)), ("standard", (2, 4)))
+    ]
     assert [len(list(order.drafts())) for order in parts] == [17, 31]
     assert drawn == ["standard"]
+
+
+@pytest.mark.slow
+def test_a_suite_of_some_operators_has_their_cases_as_the_whole_suite_has_them(tmp_path: Path) -> None:
+    order = SuiteOrder(level="smoke", every=300)
+    whole, some = making.make(order), making.make(replace(order, ops=("ADD", "CONV_2D")))
+    assert some.suite.cases == tuple(case for case in whole.suite.cases if case.op in ("ADD", "CONV_2D"))
+    write_suite(str(tmp_path / "some.npz"), some.suite, some.data)
+    with opened(str(tmp_path / "some.npz")) as archive:
+        assert read_suite(archive) == some.suite
+    with pytest.raises(UnknownNameError, match="HASHTABLE"):
+        making.make(replace(order, ops=("HASHTABLE",)))

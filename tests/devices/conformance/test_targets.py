@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from support.processes import wait_until
-from tflq.devices.conformance import printed
-from tflq.devices.conformance.jobs import REFUSED, Job
-from tflq.devices.conformance.suite import Case
-from tflq.devices.conformance.targets import CommandTarget, finish
+from tflq.devices.suites import jobs
+from tflq.devices.suites.jobs import MODEL, REFUSED, CaseFolder, MemoryUse
+from tflq.devices.suites.make import Case
+from tflq.devices.suites.target import CommandTarget, finish
 from tflq.errors import RuntimeFailed
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="sessions are POSIX")
@@ -21,11 +21,11 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="sessions are POSIX")
 
 def ended(tmp_path: Path, program: str, timeout: float = 60) -> str:
     """Return how the call of a target ends that is a Python program."""
-    return CommandTarget("t", (sys.executable, "-c", program), timeout).do(Job(tmp_path), ())
+    return CommandTarget("t", (sys.executable, "-c", program), timeout).do(CaseFolder(tmp_path), ())
 
 
 def test_a_flood_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printed, "MOST_PRINTED", 1 << 20)
+    monkeypatch.setattr(jobs, "MOST_PRINTED", 1 << 20)
     assert "printed more than" in ended(tmp_path, "import sys\nwhile True: sys.stdout.write('x' * 65536)")
     assert ended(tmp_path, "print('x' * 1000)") == ""
     assert "printed more than" in ended(tmp_path, "print('x' * (2 << 20))")
@@ -82,7 +82,7 @@ class Silent:
     def identity(self) -> dict[str, str]:
         return {}
 
-    def do(self, job: Job, cases: Sequence[Case]) -> str:
+    def do(self, job: CaseFolder, cases: Sequence[Case]) -> str:
         self.calls += 1
         for case in cases:
             if case.id == self.answered:
@@ -90,10 +90,11 @@ class Silent:
         return self.how
 
 
-def cases(job: Job, count: int) -> list[Case]:
+def cases(job: CaseFolder, count: int) -> list[Case]:
     found = [Case(f"{k:05}-add", "ADD", "int8", "smoke", "", (), "", (), ((),)) for k in range(count)]
     for case in found:
         (job.folder / case.id).mkdir()
+        (job.folder / case.id / MODEL).touch()
     return found
 
 
@@ -101,19 +102,19 @@ def cases(job: Job, count: int) -> list[Case]:
     ("how", "calls"), [("exit status 3: no device", 2), ("exit status 127: not found", 1), ("signal 11", 8)]
 )
 def test_a_target_that_never_starts_ends_the_run(tmp_path: Path, how: str, calls: int) -> None:
-    job, target = Job(tmp_path), Silent(how)
+    job, target = CaseFolder(tmp_path), Silent(how)
     with pytest.raises(RuntimeFailed, match="silent"):
-        finish(target, job, cases(job, 100), 50, is_first=True)
+        finish(target, job, MemoryUse(), cases(job, 100), 50, is_first=True)
     assert target.calls == calls
 
 
 def test_a_target_that_answered_a_case_is_asked_to_the_end(tmp_path: Path) -> None:
-    job = Job(tmp_path)
+    job = CaseFolder(tmp_path)
     target = Silent("exit status 3", answered="00000-add")
-    endings = finish(target, job, cases(job, 20), 50, is_first=True)
+    endings = finish(target, job, MemoryUse(), cases(job, 20), 50, is_first=True)
     assert len(endings.by_case) == 19
 
 
 def test_a_target_that_was_called_before_is_asked_to_the_end(tmp_path: Path) -> None:
-    job = Job(tmp_path)
-    assert len(finish(Silent("exit status 3"), job, cases(job, 20), 50).by_case) == 20
+    job = CaseFolder(tmp_path)
+    assert len(finish(Silent("exit status 3"), job, MemoryUse(), cases(job, 20), 50).by_case) == 20

@@ -9,15 +9,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
-from tflq.devices.conformance.judging import SuiteVerdict
-from tflq.devices.conformance.session import Order, make_suite, run_suite
-from tflq.devices.conformance.suite import Case, read_suite
-from tflq.devices.conformance.targets import target_of
+from support.commands import conform
+from tflq.devices.suites.judge import SuiteVerdict
+from tflq.devices.suites.make import Case, read_suite
+from tflq.devices.suites.run import SuiteOrder, make_suite, run_suite
+from tflq.devices.suites.target import target_of
 from tflq.errors import InputWarning
-from tflq.face.cli.main import cli
-from tflq.model.storage.archive import opened, write_arrays
+from tflq.model.storage.arrays import opened, write_arrays
 
 #: A target that copies what a profile gave, and then does what ODD says.
 TARGET = """
@@ -47,7 +46,7 @@ if ODD == "exits":
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("suite") / "suite.npz"
-    make_suite(str(place), Order(every=1000))
+    make_suite(str(place), SuiteOrder(every=1000))
     return place
 
 
@@ -70,16 +69,12 @@ def script(place: Path, done: Path, odd: str = "", mask: int = 1) -> str:
     return f"{sys.executable} {place}"
 
 
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["conform", *map(str, words)])
-
-
 def test_a_target_that_gives_all_bits_passes(path: Path, done: Path, tmp_path: Path) -> None:
-    result = tflq("run", path, "--target", script(tmp_path / "t.py", done))
+    result = conform("run", path, "--target", script(tmp_path / "t.py", done))
     assert result.exit_code == 0, result.output
     count = sum(not case.is_refused for case in cases(path))
     assert "PASSES" in result.stdout
-    assert f"{count} of {count} cases compared" in result.stdout
+    assert f"{count} of {count} cases pass against litert-ref" in result.stdout
 
 
 def test_an_empty_suite_does_not_pass(path: Path, tmp_path: Path) -> None:
@@ -102,7 +97,7 @@ def test_an_empty_suite_does_not_pass(path: Path, tmp_path: Path) -> None:
             junit,
             "-f",
         )
-        result = tflq(*words)
+        result = conform(*words)
         assert (result.exit_code, "NOTHING COMPARED" in result.stdout) == (3, True), result.output
         assert ElementTree.fromstring(junit.read_text()).get("errors") == "1"
 
@@ -110,11 +105,11 @@ def test_an_empty_suite_does_not_pass(path: Path, tmp_path: Path) -> None:
 def test_a_target_that_refuses_everything_does_not_pass(path: Path, done: Path, tmp_path: Path) -> None:
     command = script(tmp_path / "t.py", done, "refuse")
     log = tmp_path / "s.json"
-    result = tflq("run", path, "--target", command, "--sarif", log)
+    result = conform("run", path, "--target", command, "--sarif", log)
     assert (result.exit_code, "NOTHING COMPARED" in result.stdout) == (3, True), result.output
     assert len(json.loads(log.read_text())["runs"][0]["results"]) == 1
     known = ("--baseline", tmp_path / "k.json", "--accept-until", "2999-12-31", "--reason", "x")
-    assert tflq("run", path, "--target", command, *known).exit_code == 3
+    assert conform("run", path, "--target", command, *known).exit_code == 3
 
 
 @pytest.mark.parametrize("odd", ["killed", "exits"])
@@ -122,16 +117,16 @@ def test_a_target_that_fails_after_its_last_answer_does_not_pass(
     odd: str, path: Path, done: Path, tmp_path: Path
 ) -> None:
     words = ("run", path, "--target", script(tmp_path / "t.py", done, odd))
-    result = tflq(*words, "--junit", tmp_path / "j.xml")
+    result = conform(*words, "--junit", tmp_path / "j.xml")
     assert (result.exit_code, "TARGET FAILED" in result.stdout) == (4, True), result.output
     assert ("signal 9" if odd == "killed" else "torn down badly") in result.stdout
     assert "<error" in (tmp_path / "j.xml").read_text()
-    document = json.loads(tflq(*words, "--json").stdout)
+    document = json.loads(conform(*words, "--json").stdout)
     assert (document["verdict"], len(document["endings"])) == ("target failed", 1)
 
 
 def test_a_refusal_beside_outputs_fails(path: Path, done: Path, tmp_path: Path) -> None:
-    result = tflq("run", path, "--target", script(tmp_path / "t.py", done, "both"), "--json")
+    result = conform("run", path, "--target", script(tmp_path / "t.py", done, "both"), "--json")
     document = json.loads(result.stdout)
     assert (result.exit_code, document["verdict"], document["counts"]["malformed"]) == (1, "fails", 1)
     assert "but also left out0_0.bin" in next(c["reason"] for c in document["cases"] if c["result"] == "malformed")
@@ -140,58 +135,58 @@ def test_a_refusal_beside_outputs_fails(path: Path, done: Path, tmp_path: Path) 
 @pytest.mark.parametrize(("limit", "code"), [(None, 0), ("0", 3), ("1", 0), ("0%", 3), ("99.5%", 0), ("100%", 0)])
 def test_refusals_have_a_limit(limit: str | None, code: int, path: Path, done: Path, tmp_path: Path) -> None:
     command = script(tmp_path / "t.py", done, "refuse one")
-    result = tflq("run", path, "--target", command, *([] if limit is None else ["--max-refused", limit]))
+    result = conform("run", path, "--target", command, *([] if limit is None else ["--max-refused", limit]))
     assert result.exit_code == code, result.output
-    assert "1 refused" in result.stdout
+    assert "1 not supported by the target" in result.stdout
     assert ("REFUSES TOO MUCH" in result.stdout) == (code == 3)
 
 
 @pytest.mark.parametrize("limit", ["x", "-1", "%", "101%", "nan%", "1.5", "", "9" * 5000])
 def test_limits_that_are_none_are_refused(limit: str, path: Path) -> None:
-    assert tflq("run", path, "--target", "profile:litert-ref", "--max-refused", limit).exit_code == 2
+    assert conform("run", path, "--target", "profile:litert-ref", "--max-refused", limit).exit_code == 2
 
 
 def test_a_folder_is_of_one_target_and_one_suite(path: Path, done: Path, tmp_path: Path) -> None:
     command, work = script(tmp_path / "t.py", done), tmp_path / "work"
     words = ("run", path, "--work", work, "--target")
-    assert tflq(*words, command).exit_code == 0
-    assert tflq(*words, command).exit_code == 0  # goes on
+    assert conform(*words, command).exit_code == 0
+    assert conform(*words, command).exit_code == 0  # goes on
     other = script(tmp_path / "u.py", done)
     for wrong in (other, "profile:litert-ref", f"{command} --fast"):
-        result = tflq(*words, wrong)
+        result = conform(*words, wrong)
         assert (result.exit_code, "another target" in result.stderr) == (2, True), result.output
     script(tmp_path / "t.py", done, "wrong")  # another program of the same name
-    result = tflq(*words, command)
+    result = conform(*words, command)
     assert (result.exit_code, "changed" in result.stderr) == (2, True), result.output
-    make_suite(str(tmp_path / "other.npz"), Order(every=1000, seed=1))
+    make_suite(str(tmp_path / "other.npz"), SuiteOrder(every=1000, seed=1))
     for verb in (
         ("check", tmp_path / "other.npz", work),
         ("run", tmp_path / "other.npz", "--work", work, *words[-1:], command),
     ):
-        result = tflq(*verb)
+        result = conform(*verb)
         assert (result.exit_code, "another suite" in result.stderr) == (2, True), result.output
 
 
 def test_a_record_that_is_no_file_is_refused(path: Path, tmp_path: Path) -> None:
     precious, work = tmp_path / "precious.json", tmp_path / "work"
     precious.write_text("mine")
-    assert tflq("pack", path, "-o", work).exit_code == 0
+    assert conform("pack", path, "-o", work).exit_code == 0
     (work / "record.json").unlink()
     (work / "record.json").symlink_to(precious)
-    result = tflq("run", path, "--work", work, "--target", "profile:litert-ref")
+    result = conform("run", path, "--work", work, "--target", "profile:litert-ref")
     assert (result.exit_code, precious.read_text()) == (2, "mine"), result.output
 
 
 def test_a_packed_folder_is_taken_by_one_target(path: Path, done: Path, tmp_path: Path) -> None:
     carried = tmp_path / "carried"
-    assert tflq("pack", path, "-o", carried).exit_code == 0
-    result = tflq("check", path, carried)  # nobody has filled it
-    document = json.loads(tflq("check", path, carried, "--json").stdout)
+    assert conform("pack", path, "-o", carried).exit_code == 0
+    result = conform("check", path, carried)  # nobody has filled it
+    document = json.loads(conform("check", path, carried, "--json").stdout)
     assert (result.exit_code, document["counts"]["ended"]) == (1, len(cases(path)))
     first = cases(path)[0]
     for found in (done / first.id).glob("out*"):
         (carried / first.id / found.name).write_bytes(found.read_bytes())
-    result = tflq("run", path, "--work", carried, "--target", "profile:litert-ref")
+    result = conform("run", path, "--work", carried, "--target", "profile:litert-ref")
     assert (result.exit_code, "another device" in result.stderr) == (2, True), result.output
 
 
@@ -199,21 +194,21 @@ def test_a_packed_folder_is_taken_by_one_target(path: Path, done: Path, tmp_path
 def test_a_baseline_accepts_a_case_as_it_was(path: Path, done: Path, tmp_path: Path) -> None:
     known = ("--baseline", tmp_path / "k.json")
     wrong = ("run", path, "--target", script(tmp_path / "t.py", done, "wrong"), *known)
-    assert tflq(*wrong, "--accept-until", "2999-12-31", "--reason", "x").exit_code == 0
-    assert tflq(*wrong).exit_code == 0
+    assert conform(*wrong, "--accept-until", "2999-12-31", "--reason", "x").exit_code == 0
+    assert conform(*wrong).exit_code == 0
     script(tmp_path / "t.py", done, "wrong", 2)
-    assert tflq(*wrong).exit_code == 1
+    assert conform(*wrong).exit_code == 1
     script(tmp_path / "t.py", done, "refuse one")
-    result = tflq(*wrong)
+    result = conform(*wrong)
     assert (result.exit_code, "no longer compared" in result.stderr) == (3, True), result.output
 
 
 def test_what_is_left_of_a_case_that_was_not_done_is_forgotten(path: Path, done: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
-    assert tflq("run", path, "--work", work, "--target", script(tmp_path / "t.py", done, "silent")).exit_code == 1
+    assert conform("run", path, "--work", work, "--target", script(tmp_path / "t.py", done, "silent")).exit_code == 1
     case = next(c for c in cases(path) if not c.is_refused)
     (work / case.id / "out7_7.bin").write_bytes(b"old")
-    assert tflq("run", path, "--work", work, "--target", script(tmp_path / "t.py", done, "silent")).exit_code == 1
+    assert conform("run", path, "--work", work, "--target", script(tmp_path / "t.py", done, "silent")).exit_code == 1
     assert not list((work / case.id).glob("out*"))
 
 
@@ -221,7 +216,7 @@ def test_verdicts_outlive_the_profile_of_the_suite(tmp_path: Path) -> None:
     """A profile's file may be gone when the suite is run: causes cannot be searched, and verdicts stay."""
     profile = tmp_path / "mine.yaml"
     profile.write_text("base: litert-ref\nabout: mine\n", encoding="utf-8")
-    make_suite(str(tmp_path / "s.npz"), Order(str(profile), every=900))
+    make_suite(str(tmp_path / "s.npz"), SuiteOrder(str(profile), every=900))
     profile.unlink()
     with pytest.warns(InputWarning, match="no causes are searched"):
         found = run_suite(str(tmp_path / "s.npz"), target_of("profile:litert-ref"))

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tflq.devices.conformance.targets import target_of
 from tflq.devices.learning.asking import Asker
-from tflq.devices.learning.findings import State
+from tflq.devices.learning.findings import LearnState
 from tflq.devices.learning.learner import learn
-from tflq.devices.learning.subjects import Subject, subjects
+from tflq.devices.learning.questions import LearnSubject, subjects
+from tflq.devices.suites.jobs import UNSTATED
+from tflq.devices.suites.target import target_of
 
-RELU = Subject("RELU", "int8 -> int8")
+RELU = LearnSubject("RELU", "int8 -> int8")
 HEAD = """
 import os, sys, time
 folder = sys.argv[-1]
@@ -27,13 +28,13 @@ for number, name in enumerate(names):
 """
 #: Behaviour of a target by name, as the body of its loop; and the state of an operator that it leads to.
 HOSTILE = {
-    "crashes": ("    os.abort()", State.FAILED),
-    "refuses": ("    open(os.path.join(place, 'refused.txt'), 'w').write('no')", State.REFUSED),
-    "leaves nothing": ("    pass", State.FAILED),
-    "leaves too much": ("    out(data * 3)", State.FAILED),
-    "is noisy": ("    out(os.urandom(len(data)))", State.UNSTABLE),
-    "links": ("    os.symlink('/etc/hostname', os.path.join(place, 'out0_0.bin'))", State.FAILED),
-    "prints": ("    print('x' * 10000); out(bytes(len(data)))", State.TABLE),
+    "crashes": ("    os.abort()", LearnState.FAILED),
+    "refuses": ("    open(os.path.join(place, 'refused.txt'), 'w').write('no')", LearnState.REFUSED),
+    "leaves nothing": ("    pass", LearnState.FAILED),
+    "leaves too much": ("    out(data * 3)", LearnState.FAILED),
+    "is noisy": ("    out(os.urandom(len(data)))", LearnState.UNSTABLE),
+    "links": ("    os.symlink('/etc/hostname', os.path.join(place, 'out0_0.bin'))", LearnState.FAILED),
+    "prints": ("    print('x' * 10000); out(bytes(len(data)))", LearnState.TABLE),
 }
 
 
@@ -60,9 +61,27 @@ def test_a_target_that_hangs_is_ended(tmp_path: Path) -> None:
     assert asker.tally.failed >= 1
 
 
+def test_operators_that_a_target_does_not_state_are_refused_without_a_question(tmp_path: Path) -> None:
+    (tmp_path / "asked").touch()
+    body = f"    open({str(tmp_path / 'asked')!r}, 'a').write(name + '\\n'); out(data)"
+    words = command(tmp_path, body).split()
+    source = Path(words[1]).read_text()
+    Path(words[1]).write_text(source + "open(os.path.join(folder, 'operators.txt'), 'w').write('relu')\n")
+    asker = Asker(target_of(" ".join(words)))
+    tanh = LearnSubject("TANH", "int8 -> int8")
+    assert asker.ask(RELU.drafts(0, 1))[0].is_answered
+    answers = asker.ask([*tanh.drafts(0, 2), *RELU.drafts(0, 1)])
+    assert [(answer.refused, answer.reason == UNSTATED) for answer in answers] == [(True, True)] * 2 + [(False, False)]
+    asked = (tmp_path / "asked").read_text().split()
+    assert [name.partition("-")[2] for name in asked] == ["relu", "relu"]
+    before = asker.tally.calls
+    assert all(answer.refused for answer in asker.ask(tanh.drafts(1, 2)))
+    assert asker.tally.calls == before
+
+
 def test_the_limit_on_questions_leaves_operators_open(tmp_path: Path) -> None:
     found = learn(target_of("profile:litert-ref"), [RELU], most=3)
-    assert found.operators[0].state is State.OPEN
+    assert found.operators[0].state is LearnState.OPEN
     assert found.is_partial
     assert found.tally.questions == 0
 

@@ -11,11 +11,10 @@ from support.planted import PlantedTarget
 from support.planted_chips import CHIPS, Chip, Reading, Scaler
 from tflq.devices.learning.asking import Asker
 from tflq.devices.learning.candidates import Effort
-from tflq.devices.learning.findings import Findings, State
+from tflq.devices.learning.findings import LearnFindings, LearnState
 from tflq.devices.learning.learner import learn
-from tflq.devices.learning.profile import text_of
-from tflq.devices.learning.subjects import subjects
-from tflq.devices.learning.words import finding
+from tflq.devices.learning.questions import subjects
+from tflq.devices.learning.words import finding, text_of
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
 from tflq.errors import TflqError
@@ -23,14 +22,13 @@ from tflq.model.flatbuf import read
 
 #: A chip whose sums saturate after each tap from a width on that its biases leave, too.
 BESIDE = ("accumulator of 16 bits that saturates by tap",)
-QUICK = ("bilinear of 11 bits",)
 
 
-def learned(chip: Chip) -> Findings:
+def learned(chip: Chip) -> LearnFindings:
     return learn(PlantedTarget(chip), subjects(["int8"], [chip.op]), Effort(first=12, fresh=12))
 
 
-def exact(found: Findings, chip: Chip, folder: Path) -> tuple[int, int, int]:
+def exact(found: LearnFindings, chip: Chip, folder: Path) -> tuple[int, int, int]:
     """Return how many fresh elements a profile gives right, how many it gives, and how many models it refuses."""
     path = folder / "learned.yaml"
     path.write_text(text_of(found), encoding="utf-8")
@@ -49,13 +47,12 @@ def exact(found: Findings, chip: Chip, folder: Path) -> tuple[int, int, int]:
     return same, elements, refused
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CHIPS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHIPS)
 def test_a_chip_is_learned(name: str, tmp_path: Path) -> None:
     found = learned(CHIPS[name])
     (one,) = found.operators
-    assert one.state is (State.UNKNOWN if name in BESIDE else State.LEARNED), finding(one)
+    assert one.state is (LearnState.UNKNOWN if name in BESIDE else LearnState.LEARNED), finding(one)
     same, elements, refused = exact(found, CHIPS[name], tmp_path)
     if name not in BESIDE:
         assert (same, refused) == (elements, 0)
@@ -72,7 +69,7 @@ def test_what_holds_for_some_geometries_is_usable(tmp_path: Path) -> None:
     chip = Lame("DEPTHWISE_CONV_2D", Scaler(15, "up"), Reading())
     found = learned(chip)
     (one,) = found.operators
-    assert one.state is State.PARTLY
+    assert one.state is LearnState.PARTLY
     assert "only with batch 1" in finding(one)
     same, elements, refused = exact(found, chip, tmp_path)
     assert same == elements > 2000

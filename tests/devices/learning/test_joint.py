@@ -6,38 +6,33 @@ import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from support import suites
+from support.commands import tflq, validate
 from support.planted import Device, Fields, PlantedTarget
-from tflq.devices.conformance.jobs import Job
-from tflq.devices.conformance.joint import joint_causes
-from tflq.devices.conformance.judging import Verdicts
-from tflq.devices.conformance.making import Order
-from tflq.devices.conformance.session import judged_cases, make_suite
-from tflq.devices.conformance.suite import Suite, read_suite, write_suite
-from tflq.devices.conformance.targets import target_of
-from tflq.devices.learning import jointly_observed
-from tflq.devices.learning.jointly_observed import causes_of_suite
+from tflq.devices.learning import joint
+from tflq.devices.learning.joint import causes_of_suite
 from tflq.devices.learning.words import requantizer_in_words
+from tflq.devices.suites.causes import joint_causes
+from tflq.devices.suites.jobs import CaseFolder
+from tflq.devices.suites.judge import Verdicts
+from tflq.devices.suites.make import Suite, SuiteOrder, read_suite, write_suite
+from tflq.devices.suites.run import judged_cases, make_suite
+from tflq.devices.suites.target import target_of
 from tflq.diagnosis.certainty import Certainty
-from tflq.diagnosis.joint import Joint, JointCause, Reproduced
+from tflq.diagnosis.siblings import Joint, JointCause, Reproduced
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.numerics.requantizer import point_of
 from tflq.engine.profiles import by_name
 from tflq.engine.profiles.file import with_rows
-from tflq.face.cli.main import cli
 from tflq.face.report.joint import certainty_text, counts_text, joint_section
-from tflq.face.report.verbs.conform.document import verdict_document
-from tflq.face.report.verbs.conform.junit import junit
+from tflq.face.report.verbs.conform import junit, verdict_document
 from tflq.model.ir import view
-from tflq.model.ir.schema import data_text
-from tflq.model.storage.archive import opened
+from tflq.model.storage.arrays import opened
 
 CONTRACTIONS = ("CONV_2D", "FULLY_CONNECTED", "QUANTIZE")
 
@@ -47,7 +42,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A suite of int8 contractions."""
     folder = tmp_path_factory.mktemp("suite")
     whole = str(folder / "whole.npz")
-    make_suite(whole, Order(level="smoke", every=3))
+    make_suite(whole, SuiteOrder(level="smoke", every=3))
     with opened(whole) as archive:
         suite = read_suite(archive)
         kept = [c for c in suite.cases if c.op in CONTRACTIONS and c.types.endswith("-> int8") and not c.is_refused]
@@ -98,7 +93,7 @@ def test_an_error_of_the_search_loses_no_verdict(path: str, monkeypatch: pytest.
     def raising(*_: Any) -> Any:
         raise OverflowError("out of bounds")
 
-    monkeypatch.setattr(jointly_observed, "name_jointly", raising)
+    monkeypatch.setattr(joint, "name_jointly", raising)
     verdicts = ran(path, PlantedTarget(Device(Fields(mantissa=15), "")))
     assert verdicts.failing
     assert verdicts.joint == Joint(fault="OverflowError: out of bounds")
@@ -135,21 +130,20 @@ def test_counts_and_doubts_are_stated_in_words() -> None:
 
 @pytest.mark.slow
 def test_documents_carry_the_cause(path: str) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     verdicts = ran(path, PlantedTarget(Device(Fields(mantissa=15), "")))
     document = verdict_document(verdicts)
-    jsonschema.validate(document, json.loads(data_text("conform.schema.json")))
+    validate(document, "conform")
     first = document["joint"][0]
     assert first["certainty"] in ("certain", "likely")
     assert sum(first["name"] in one["causes"] for one in document["cases"]) == first["cases"]
-    tree = ElementTree.fromstring(junit(verdicts))
+    tree = junit(verdicts)
     assert sum(first["name"] in (node.text or "") for node in tree.iter("failure")) == first["cases"]
     assert any(first["name"] in node.get("value", "") for node in tree.iter("property"))
 
 
 @pytest.mark.slow
 def test_commands_name_the_arithmetic(path: str) -> None:
-    done = CliRunner().invoke(cli, ["conform", "run", path, "--target", "profile:litert-ref+single-rounding", "--json"])
+    done = tflq("conform", "run", path, "--target", "profile:litert-ref+single-rounding", "--json")
     assert done.exit_code == 1, done.output
     causes = json.loads(done.stdout)["joint"]
     assert any(cause["kernels"] and cause["certainty"] for cause in causes)
@@ -175,7 +169,7 @@ def dumped(folder: Path, point: dict[str, Any]) -> str:
 @pytest.mark.slow
 def test_a_rounding_that_no_runtime_has_is_not_certainly_another(tmp_path: Path) -> None:
     dump = dumped(tmp_path, {"mantissa": 15, "last": "half to even"})
-    done = CliRunner().invoke(cli, ["explain", str(MODEL), "--dump", dump, "--json"])
+    done = tflq("explain", MODEL, "--dump", dump, "--json")
     explanation = json.loads(done.stdout)["explanation"]
     named = [name for cause in explanation["exact"] for name in (cause["name"], *cause["also"])]
     assert "multiplier of 16 bits, rounds half to even" in named
@@ -183,20 +177,19 @@ def test_a_rounding_that_no_runtime_has_is_not_certainly_another(tmp_path: Path)
 
 @pytest.mark.slow
 def test_explain_names_a_form_where_nothing_known_fits(tmp_path: Path) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     dump = dumped(
         tmp_path, {"multiplier": "float32", "mantissa": 15, "first": "half away from zero", "last": "half to even"}
     )
-    done = CliRunner().invoke(cli, ["explain", str(MODEL), "--dump", dump, "--json"])
+    done = tflq("explain", MODEL, "--dump", dump, "--json")
     assert done.exit_code == 1, done.output
     document = json.loads(done.stdout)
-    jsonschema.validate(document, json.loads(data_text("explain.schema.json")))
+    validate(document, "explain")
     assert document["explanation"]["exact"] == []
     assert document["explanation"]["certainty"] != "certain"
     first = document["joint"][0]
     assert any("15 bits" in name for name in (first["name"], *first["others"]))
     assert first["operators"] == ["CONV_2D", "DEPTHWISE_CONV_2D"]
-    text = CliRunner().invoke(cli, ["explain", str(MODEL), "--dump", dump]).output
+    text = tflq("explain", MODEL, "--dump", dump).output
     assert "failing operators" in text
     assert "all 13" in text
 
@@ -205,5 +198,5 @@ def test_explain_names_a_form_where_nothing_known_fits(tmp_path: Path) -> None:
 def test_a_suite_and_a_job_of_another_profile_are_refused_by_name(path: str) -> None:
     with opened(path) as archive:
         suite: Suite = read_suite(archive)
-        assert causes_of_suite(Job("none"), archive, (), "no-such-profile").fault.startswith("UnknownNameError")
+        assert causes_of_suite(CaseFolder("none"), archive, (), "no-such-profile").fault.startswith("UnknownNameError")
     assert suite.cases

@@ -8,24 +8,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
+from support.commands import tflq
 from support.planted import Device, Fields, PlantedTarget
-from tflq.devices.conformance.targets import target_of
-from tflq.devices.learning.asking import Asker
+from tflq.devices.learning.asking import Asker, KeptAnswers
 from tflq.devices.learning.candidates import Effort
-from tflq.devices.learning.findings import State
-from tflq.devices.learning.kept import Kept
+from tflq.devices.learning.findings import LearnState
 from tflq.devices.learning.learner import learn
-from tflq.devices.learning.profile import document_of
-from tflq.devices.learning.subjects import Subject, subjects
+from tflq.devices.learning.questions import LearnSubject, subjects
+from tflq.devices.learning.words import document_of
+from tflq.devices.suites.target import target_of
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
 from tflq.errors import FileAccessError, InputError
-from tflq.face.cli.main import cli
 
 QUICK = Effort(first=4, fresh=4, seed=1)
-RELU = Subject("RELU", "int8 -> int8")
+RELU = LearnSubject("RELU", "int8 -> int8")
 
 
 SWISH = subjects(["int8"], ["HARD_SWISH"])
@@ -59,8 +57,8 @@ class Counting(PlantedTarget):
         return ""
 
 
-def kept(folder: Path, target: Any) -> Kept:
-    return Kept(str(folder), target.identity())
+def kept(folder: Path, target: Any) -> KeptAnswers:
+    return KeptAnswers(str(folder), target.identity())
 
 
 def without_calls(found: Any) -> Any:
@@ -91,7 +89,7 @@ def test_equal_questions_keep_two_answers(tmp_path: Path) -> None:
     convolution = subjects(["int8"], ["CONV_2D"])
     for _ in range(2):
         (one,) = learn(noisy, convolution, QUICK, kept=kept(tmp_path / "work", noisy)).operators
-        assert one.state is State.UNSTABLE
+        assert one.state is LearnState.UNSTABLE
 
 
 def test_failures_are_asked_again(tmp_path: Path) -> None:
@@ -160,6 +158,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
         kept(tmp_path / "thesis.txt", target_of("profile:tflm"))
 
 
+@pytest.mark.slow
 def test_the_verb_goes_on_and_cleans_up(tmp_path: Path) -> None:
     output = tmp_path / "mine.yaml"
     words = [
@@ -175,10 +174,10 @@ def test_the_verb_goes_on_and_cleans_up(tmp_path: Path) -> None:
         "--force",
     ]
     work = tmp_path / "work"
-    first = CliRunner().invoke(cli, [*words, "--work", str(work)])
+    first = tflq(*words, "--work", work)
     assert first.exit_code == 0, first.output
-    again = CliRunner().invoke(cli, [*words, "--work", str(work)])
+    again = tflq(*words, "--work", work)
     assert again.exit_code == 0
     assert "by an earlier run" in again.output
-    assert CliRunner().invoke(cli, words).exit_code == 0
+    assert tflq(*words).exit_code == 0
     assert not (tmp_path / "mine.yaml.answers").exists()

@@ -12,20 +12,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from support import suites
+from support.commands import tflq
 from support.planted import Device, Fields, PlantedTarget
-from tflq.devices.conformance.grids.refused import drafts as refused_drafts
-from tflq.devices.conformance.making import _case
+from tflq.devices.grids.rows import refused_drafts
 from tflq.devices.learning.candidates import Effort
 from tflq.devices.learning.learner import learn
-from tflq.devices.learning.profile import document_of
-from tflq.devices.learning.subjects import subjects
+from tflq.devices.learning.questions import subjects
+from tflq.devices.learning.words import document_of
+from tflq.devices.suites.make import _case
 from tflq.engine.api.files import load, save
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
-from tflq.face.cli.main import cli
 from tflq.model.ir import view
 from tflq.model.surgery.cut import extract
 
@@ -46,12 +45,8 @@ class Learned:
     known_dump: str
 
 
-def call(*words: str) -> Result:
-    return CliRunner().invoke(cli, list(words))
-
-
 def document(*words: str) -> Any:
-    return json.loads(call(*words, "--json").stdout)
+    return json.loads(tflq(*words, "--json").stdout)
 
 
 def dumped(path: str, given: np.ndarray[Any, Any], dump: Path) -> bool:
@@ -127,37 +122,37 @@ def test_run_computes_what_was_learned(learned: Learned, tmp_path: Path) -> None
     with np.load(learned.known_dump) as dump:
         first, last = (dump[str(tensor)] for tensor in (graph.inputs[0], graph.outputs[0]))
     np.savez(given, **{graph.tensors[graph.inputs[0]].name or "": first})
-    done = call("run", learned.known, "--profile", learned.profile, "--inputs", str(given), "-o", str(out))
+    done = tflq("run", learned.known, "--profile", learned.profile, "--inputs", str(given), "-o", str(out))
     assert done.exit_code == 0, done.output
     with np.load(out) as results:
         assert np.array_equal(next(iter(results.values())), last)
 
 
 def test_run_refuses_what_was_not_learned(learned: Learned, tmp_path: Path) -> None:
-    done = call("run", learned.both, "--profile", learned.profile, "-o", str(tmp_path / "out.npz"))
+    done = tflq("run", learned.both, "--profile", learned.profile, "-o", str(tmp_path / "out.npz"))
     assert done.exit_code == 3
     assert NOT_ASKED in done.output
 
 
 def test_explain_counts_only_what_was_learned(learned: Learned) -> None:
-    found = call("explain", learned.both, "--dump", learned.both_dump, "--profile", learned.profile)
+    found = tflq("explain", learned.both, "--dump", learned.both_dump, "--profile", learned.profile)
     assert found.exit_code == 3
     assert found.output.startswith("INCOMPLETE")
     assert NOT_ASKED in found.output
-    whole = call("explain", learned.known, "--dump", learned.known_dump, "--profile", learned.profile)
+    whole = tflq("explain", learned.known, "--dump", learned.known_dump, "--profile", learned.profile)
     assert whole.exit_code == 0
     assert whole.output.startswith("SAME")
 
 
 def test_verify_names_what_was_not_learned(learned: Learned, tmp_path: Path) -> None:
     golden = tmp_path / "golden.npz"
-    recorded = call("record", learned.both, "--against", "litert-ref", "--all-tensors", "-o", str(golden))
+    recorded = tflq("record", learned.both, "--against", "litert-ref", "--all-tensors", "-o", str(golden))
     if recorded.exit_code:
         pytest.skip(f"no runtime to record with: {recorded.output[:200]}")
-    done = call("verify", learned.both, "--golden", str(golden), "--profile", learned.profile)
+    done = tflq("verify", learned.both, "--golden", str(golden), "--profile", learned.profile)
     assert done.exit_code != 0
     assert NOT_ASKED in done.output
-    dump = call("verify", learned.known, "--golden", learned.known_dump, "--profile", learned.profile)
+    dump = tflq("verify", learned.known, "--golden", learned.known_dump, "--profile", learned.profile)
     assert dump.exit_code == 0, dump.output  # a dump is read as explain reads it
     assert dump.output.startswith("SAME")
 
@@ -166,13 +161,13 @@ def test_fit_and_why_know_a_learned_profile(learned: Learned) -> None:
     found = document("fit", learned.known, "--dump", learned.known_dump, "--profile", learned.profile)
     assert learned.profile in found["fitting"]
     assert "litert-ref" not in found["fitting"]
-    answer = call("why", learned.known, learned.known_dump, "--profile", learned.profile)
+    answer = tflq("why", learned.known, learned.known_dump, "--profile", learned.profile)
     assert answer.exit_code == 0
     assert learned.profile in answer.output.splitlines()[0]
 
 
 def test_prove_decides_what_was_learned(learned: Learned) -> None:
-    found = call("prove", learned.both, "--between", learned.profile, "litert-ref")
+    found = tflq("prove", learned.both, "--between", learned.profile, "litert-ref")
     assert found.exit_code == 1
     assert "1 differs, 1 not decided" in found.output
     assert NOT_ASKED in found.output
@@ -189,7 +184,7 @@ def test_quantize_runs_on_the_learned_profile_or_refuses(learned: Learned, tmp_p
         shape = view(load(path)).tensors[view(load(path)).inputs[0]].shape
         np.save(given, rng.normal(size=(16, *shape[1:])).astype(np.float32))
         output = str(tmp_path / "int8.tflite")
-        done = call("quantize", str(path), "--calibration", str(given), *words, "-o", output, "--force")
+        done = tflq("quantize", str(path), "--calibration", str(given), *words, "-o", output, "--force")
         assert done.exit_code == status, done.output
     assert NOT_ASKED in done.output
 

@@ -9,32 +9,27 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from click.testing import CliRunner
 
+from support.commands import tflq, validate
 from support.planted import Device, Fields, PlantedTarget, planted
 from support.planted_chips import Chip
 from tflq.devices.learning.asking import Asker
 from tflq.devices.learning.candidates import Effort
-from tflq.devices.learning.findings import Findings, Learned, State
-from tflq.devices.learning.form import Form
-from tflq.devices.learning.forms import Forms
-from tflq.devices.learning.learner import learn
-from tflq.devices.learning.profile import document_of, text_of
-from tflq.devices.learning.splitting import doubting
-from tflq.devices.learning.subjects import Subject, subjects
-from tflq.devices.learning.words import describe, finding, work_out
+from tflq.devices.learning.findings import Learned, LearnFindings, LearnState
+from tflq.devices.learning.forms import Form, Forms
+from tflq.devices.learning.learner import doubting, learn
+from tflq.devices.learning.questions import LearnSubject, subjects
+from tflq.devices.learning.words import describe, document_of, finding, text_of, work_out
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
-from tflq.face.cli.main import cli
 from tflq.model.flatbuf import read
 from tflq.model.ir import Model, view
-from tflq.model.ir.schema import data_text
 
 QUICK = Effort(first=10, fresh=8, seed=1)
 AVERAGES = ["CONV_2D", "AVERAGE_POOL_2D"]
 
 
-def exact(found: Findings, target: Any, folder: Path) -> tuple[int, int]:
+def exact(found: LearnFindings, target: Any, folder: Path) -> tuple[int, int]:
     """Return how many elements of fresh answers the written profile reproduces, and of how many."""
     path = folder / "learned.yaml"
     path.write_text(text_of(found), encoding="utf-8")
@@ -53,12 +48,11 @@ def exact(found: Findings, target: Any, folder: Path) -> tuple[int, int]:
 
 @pytest.mark.slow
 def test_a_learned_profile_computes_the_device(tmp_path: Path) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     found = learn(planted(9), subjects(["int8"], AVERAGES), QUICK)
-    assert [one.state for one in found.operators] == [State.LEARNED] * 2
+    assert [one.state for one in found.operators] == [LearnState.LEARNED] * 2
     same, elements = exact(found, planted(9), tmp_path)
     assert same == elements > 2000
-    jsonschema.validate(document_of(found), json.loads(data_text("profile.schema.json")))
+    validate(document_of(found), "profile")
     steps = work_out(found.requantizers[0])
     assert steps[-1].value == steps[-2].value
     assert steps[-1].name == "the device's code"
@@ -68,7 +62,7 @@ def test_a_learned_profile_computes_the_device(tmp_path: Path) -> None:
 def test_a_fault_in_some_channels_is_unknown_and_said_where(tmp_path: Path) -> None:
     target = PlantedTarget(Device(Fields(first="half up", mantissa=31), "channels 3 modulo 4 are cut off"))
     (one,) = learn(target, subjects(["int8"], ["CONV_2D"]), QUICK).operators
-    assert one.state is State.UNKNOWN
+    assert one.state is LearnState.UNKNOWN
     assert one.share[0] < one.share[1]
     assert one.rows() == []
 
@@ -90,7 +84,7 @@ def test_a_form_is_learned_for_the_usual_value_of_an_option() -> None:
     """The first models hold dilated windows, so that no form reproduces all of them."""
     target = PlantedTarget(OtherWithDilation())
     (one,) = learn(target, subjects(["int8"], ["CONV_2D"]), Effort(first=24, fresh=8, seed=1)).operators
-    assert one.state is State.PARTLY
+    assert one.state is LearnState.PARTLY
     (only,) = [row["only"] for row in one.rows() if "only" in row]
     assert (tuple(only["names"]), only["values"]) == (("dilation_h", "dilation_w"), (("1", "1"),))
     same, elements = one.fresh_exact, one.fresh_elements
@@ -99,7 +93,7 @@ def test_a_form_is_learned_for_the_usual_value_of_an_option() -> None:
 
 def test_forms_that_came_near_are_asked_about() -> None:
     """A float sum and a sum of integers differ once in many thousand elements: the questions hold such elements."""
-    forms = Forms(Subject("DEPTHWISE_CONV_2D", "int8 int8 int32 -> int8"))
+    forms = Forms(LearnSubject("DEPTHWISE_CONV_2D", "int8 int8 int32 -> int8"))
     first, second = (Form(like) for like in ("litert-ref", "litert-xnnpack"))
     drafts = doubting(forms, first, [second], 3, 0)
     assert drafts
@@ -110,22 +104,28 @@ def test_forms_that_came_near_are_asked_about() -> None:
 def test_noise_is_named() -> None:
     target = PlantedTarget(Device(Fields(), "stochastic rounding"))
     (one,) = learn(target, subjects(["int8"], ["CONV_2D"]), QUICK).operators
-    assert one.state is State.UNSTABLE
+    assert one.state is LearnState.UNSTABLE
 
 
 @pytest.mark.slow
 def test_a_runtime_with_a_profile_is_named_by_it() -> None:
-    from tflq.devices.conformance.targets import target_of
+    from tflq.devices.suites.target import target_of
 
     found = learn(target_of("profile:tflm"), subjects(["int8"], ["RELU", "MEAN", "LOGISTIC"]), QUICK)
-    assert all(one.state is State.LEARNED for one in found.operators)
+    assert all(one.state is LearnState.LEARNED for one in found.operators)
     assert {one.form.like for one in found.operators if one.form is not None} == {"tflm"}
 
 
 @pytest.mark.parametrize(
     ("op", "kind", "point", "in_words"),
     [
-        ("MAX_POOL_2D", "ignores", {"option": "activation"}, "as litert-ref, but the option activation is ignored"),
+        pytest.param(
+            "MAX_POOL_2D",
+            "ignores",
+            {"option": "activation"},
+            "as litert-ref, but the option activation is ignored",
+            marks=pytest.mark.slow,
+        ),
         (
             "RESIZE_NEAREST_NEIGHBOR",
             "nearest",
@@ -138,12 +138,12 @@ def test_a_runtime_with_a_profile_is_named_by_it() -> None:
 def test_a_row_of_a_file_is_learned_back(
     op: str, kind: str, point: dict[str, str], in_words: str, tmp_path: Path
 ) -> None:
-    from tflq.devices.conformance.targets import target_of
+    from tflq.devices.suites.target import target_of
 
     device = tmp_path / "device.yaml"
     device.write_text(yaml.safe_dump({"rows": [{"op": op, kind: point}]}), encoding="utf-8")
     (one,) = learn(target_of(f"profile:{device}"), subjects(["int8"], [op]), QUICK).operators
-    assert (one.state, one.form and describe(one.form)) == (State.LEARNED, in_words)
+    assert (one.state, one.form and describe(one.form)) == (LearnState.LEARNED, in_words)
 
 
 def test_ctrl_c_keeps_what_is_known() -> None:
@@ -159,24 +159,23 @@ def test_ctrl_c_keeps_what_is_known() -> None:
     found = learn(Interrupted(planted(9).device), subjects(["int8"], AVERAGES), QUICK)
     assert found.is_partial
     assert found.reason == "interrupted"
-    assert [one.state for one in found.operators].count(State.OPEN) >= 1
+    assert [one.state for one in found.operators].count(LearnState.OPEN) >= 1
     assert document_of(found)["learned"]["complete"] is False
 
 
 @pytest.mark.slow
 def test_the_verb_writes_a_profile_a_page_and_a_document(tmp_path: Path) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     output, page = tmp_path / "mine.yaml", tmp_path / "mine.html"
     words = ["learn", "--target", "profile:litert-opt", "-o", str(output), "--operators", "RELU", "--html", str(page)]
-    done = CliRunner().invoke(cli, [*words, "--fresh", "6", "--json"])
+    done = tflq(*words, "--fresh", "6", "--json")
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
-    jsonschema.validate(document, json.loads(data_text("learn.schema.json")))
+    validate(document, "learn")
     assert [one["state"] for one in document["operators"]] == ["learned"]
     assert yaml.safe_load(output.read_text(encoding="utf-8"))["others"] == "refused"
     assert "RELU" in page.read_text(encoding="utf-8")
-    assert CliRunner().invoke(cli, words).exit_code == 2  # exists
-    text = CliRunner().invoke(cli, [*words, "--fresh", "6", "--force"])
+    assert tflq(*words).exit_code == 2  # exists
+    text = tflq(*words, "--fresh", "6", "--force")
     assert text.exit_code == 0
     assert "LEARNED" in text.output
 
@@ -186,7 +185,7 @@ def test_the_verb_writes_a_profile_a_page_and_a_document(tmp_path: Path) -> None
 )
 def test_strange_words_are_misuse(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert CliRunner().invoke(cli, ["learn", "--target", "profile:tflm", *words]).exit_code == 2
+    assert tflq("learn", "--target", "profile:tflm", *words).exit_code == 2
 
 
 @pytest.mark.parametrize(
@@ -198,5 +197,5 @@ def test_strange_words_are_misuse(words: list[str], tmp_path: Path, monkeypatch:
     ],
 )
 def test_a_share_is_never_rounded_up_to_all(share: tuple[int, int], said: str) -> None:
-    one = Learned(Subject("SUB", "int8 int8 -> int8"), State.UNKNOWN, nearest=Form(), share=share)
+    one = Learned(LearnSubject("SUB", "int8 int8 -> int8"), LearnState.UNKNOWN, nearest=Form(), share=share)
     assert finding(one).endswith(f": {said}")

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from support import suites
-from tflq.comparison.verification.dump import Dump
-from tflq.comparison.verification.evidence.dumps import dump_of
-from tflq.devices.learning.findings import State
-from tflq.devices.learning.passive import learn_from_dumps
+from tflq.comparison.evidence.dumps import Dump, dump_of
+from tflq.devices.learning.findings import LearnState
+from tflq.devices.learning.learner import learn_from_dumps
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
@@ -36,7 +35,7 @@ def dumped(model: Model, profile: str, samples: int) -> list[Dump]:
 def test_dumps_of_a_profile_are_learned_as_it(profile: str) -> None:
     model = load(MODELS / "digits_mobilenet_int8.tflite")
     found = learn_from_dumps([(model, dumped(model, profile, 2))], "dumps")
-    learned = [one for one in found.operators if one.state is State.LEARNED]
+    learned = [one for one in found.operators if one.state is LearnState.LEARNED]
     assert {one.subject.op for one in learned} >= {"CONV_2D", "DEPTHWISE_CONV_2D"}
     assert all(profile in one.plain for one in learned if "CONV_2D" in one.subject.op)
     assert all(one.form is not None and one.rows() for one in learned)
@@ -48,4 +47,4 @@ def test_one_answer_confirms_nothing() -> None:
     found = learn_from_dumps([(model, dumped(model, "litert-ref", 1))], "dumps")
     single = [one for one in found.operators if one.subject.op in ("SOFTMAX", "FULLY_CONNECTED")]
     assert single
-    assert all(one.state is State.UNKNOWN and not one.rows() for one in single)
+    assert all(one.state is LearnState.UNKNOWN and not one.rows() for one in single)

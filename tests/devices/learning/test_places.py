@@ -7,10 +7,10 @@ import pytest
 from support.planted import PlantedTarget
 from support.planted_places import Places, planted
 from tflq.devices.learning.candidates import Effort
-from tflq.devices.learning.findings import Learned, State
+from tflq.devices.learning.findings import Learned, LearnState
 from tflq.devices.learning.learner import learn
-from tflq.devices.learning.profile import provenance
-from tflq.devices.learning.subjects import subjects
+from tflq.devices.learning.questions import subjects
+from tflq.devices.learning.words import provenance
 
 QUICK = Effort(first=10, fresh=8, seed=1)
 
@@ -25,14 +25,14 @@ def learned(device: Places) -> Learned:
 def test_a_device_with_a_fault_in_one_place_is_not_claimed(seed: int) -> None:
     device = planted(seed)
     found = learned(device)
-    assert found.state is not State.LEARNED or not device.shown, (device.faults, found)
+    assert found.state is not LearnState.LEARNED or not device.shown, (device.faults, found)
 
 
 @pytest.mark.slow
 def test_a_claim_lists_its_coverage_in_numbers() -> None:
     found = learn(PlantedTarget(Places("LOGISTIC", ())), subjects(["int8"], ["LOGISTIC"]), QUICK)
     (one,) = found.operators
-    assert one.state is State.LEARNED
+    assert one.state is LearnState.LEARNED
     assert one.coverage is not None
     assert one.coverage.inputs == (-128, 127)
     assert one.coverage.channels >= 65

@@ -11,11 +11,10 @@ from support.planted import PlantedTarget
 from support.planted_ranges import FAULTS, Ranged, ranged
 from tflq.devices.learning.asking import Asker
 from tflq.devices.learning.candidates import Effort
-from tflq.devices.learning.findings import Findings, State
+from tflq.devices.learning.findings import LearnFindings, LearnState
 from tflq.devices.learning.learner import learn
-from tflq.devices.learning.profile import text_of
-from tflq.devices.learning.subjects import subjects
-from tflq.devices.learning.words import finding
+from tflq.devices.learning.questions import subjects
+from tflq.devices.learning.words import finding, text_of
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
 from tflq.model.flatbuf import read
@@ -26,13 +25,13 @@ NEARLY_INSIDE = FAULTS[3]
 UNARY = ["QUANTIZE", "RELU6", "LEAKY_RELU"]
 
 
-def wrong(found: Findings, device: Ranged, folder: Path) -> tuple[int, int]:
+def wrong(found: LearnFindings, device: Ranged, folder: Path) -> tuple[int, int]:
     """Return how many elements of fresh answers the learned profile gives wrongly, and how many it gives."""
     path = folder / "learned.yaml"
     path.write_text(text_of(found), encoding="utf-8")
     profile, missed, elements = by_name(str(path)), 0, 0
     for one in found.operators:
-        if one.state is not State.LEARNED:
+        if one.state is not LearnState.LEARNED:
             continue
         for answer in Asker(PlantedTarget(device)).ask(one.subject.drafts(778, 12)):  # type: ignore[arg-type]
             if not answer.is_answered:
@@ -45,7 +44,7 @@ def wrong(found: Findings, device: Ranged, folder: Path) -> tuple[int, int]:
     return missed, elements
 
 
-def learned(device: Ranged, operators: list[str]) -> Findings:
+def learned(device: Ranged, operators: list[str]) -> LearnFindings:
     return learn(PlantedTarget(device), subjects(["int8"], operators), QUICK)  # type: ignore[arg-type]
 
 
@@ -61,16 +60,17 @@ def learned(device: Ranged, operators: list[str]) -> Findings:
 )
 def test_a_device_of_ranges_is_learned(device: Ranged, tmp_path: Path) -> None:
     found = learned(device, UNARY)
-    assert {one.state for one in found.operators if one.subject.types == "int8 -> int8"} == {State.LEARNED}
+    assert {one.state for one in found.operators if one.subject.types == "int8 -> int8"} == {LearnState.LEARNED}
     missed, elements = wrong(found, device, tmp_path)
     assert missed == 0 < elements
     assert any("codes by range" in finding(one) or "by range" in text_of(found) for one in found.operators)
 
 
-@pytest.mark.parametrize("fault", [FAULTS[0], *(pytest.param(fault, marks=pytest.mark.slow) for fault in FAULTS[1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_device_beside_the_grammar_is_never_claimed_wrongly(fault: str) -> None:
     found = learned(Ranged(fault=fault), ["LEAKY_RELU"])
-    assert all(one.state is not State.LEARNED for one in found.operators)
+    assert all(one.state is not LearnState.LEARNED for one in found.operators)
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_a_device_beside_the_grammar_is_never_claimed_wrongly(fault: str) -> Non
 def test_sums_of_steps_are_learned(sums: str, tmp_path: Path) -> None:
     device = Ranged(sums=sums)
     found = learned(device, ["ADD", "SUB", "MUL"])
-    assert {one.state for one in found.operators} == {State.LEARNED}
+    assert {one.state for one in found.operators} == {LearnState.LEARNED}
     missed, elements = wrong(found, device, tmp_path)
     assert missed == 0 < elements
 
@@ -95,4 +95,4 @@ def test_drawn_devices_are_never_claimed_wrongly(seed: int, tmp_path: Path) -> N
     assert missed == 0
     if not device.fault:
         states = {one.state for one in found.operators if one.subject.types == "int8 -> int8"}
-        assert states == {State.LEARNED}
+        assert states == {LearnState.LEARNED}

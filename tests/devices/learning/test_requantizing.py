@@ -6,9 +6,8 @@ import pytest
 
 from support.planted import FAULTS, Device, Fields, PlantedTarget, drawn, planted, stated
 from tflq.devices.learning.asking import Asker
-from tflq.devices.learning.requantizing import Requantized, learned_requantizer
-from tflq.engine.numerics.requantizer import point_of
-from tflq.engine.numerics.requantizer_points import canonical
+from tflq.devices.learning.space import Requantized, learned_requantizer
+from tflq.engine.numerics.requantizer import canonical, point_of
 
 
 def asked(target: PlantedTarget, op: str = "CONV_2D") -> Requantized:

@@ -8,25 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from tflq.devices.conformance.draft import Draft
-from tflq.devices.conformance.making import Order
-from tflq.devices.conformance.session import judged_cases, make_suite
-from tflq.devices.conformance.suite import read_suite
-from tflq.devices.conformance.targets import ProfileTarget
-from tflq.devices.learning.form import Form, requantizing
-from tflq.devices.learning.forms import Forms
-from tflq.devices.learning.jointly_observed import causes_of_suite
-from tflq.devices.learning.scored_forms import Kernel, is_in_floats
-from tflq.devices.learning.subjects import Subject
+from tflq.devices.learning.forms import Form, Forms, requantizing
+from tflq.devices.learning.joint import ScoredKernel, causes_of_suite, is_in_floats
+from tflq.devices.learning.questions import LearnSubject
+from tflq.devices.suites.draft import Draft
+from tflq.devices.suites.make import SuiteOrder, read_suite
+from tflq.devices.suites.run import judged_cases, make_suite
+from tflq.devices.suites.target import ProfileTarget
 from tflq.diagnosis.certainty import Certainty
-from tflq.diagnosis.joint import Joint
-from tflq.engine.kernels.families.through_floats import Floats
+from tflq.diagnosis.siblings import Joint
+from tflq.engine.kernels.families.reals import Floats
 from tflq.engine.numerics.requantizer import Requantizer
 from tflq.engine.profiles import by_name
 from tflq.engine.profiles.file import with_rows
-from tflq.model.storage.archive import opened
+from tflq.model.storage.arrays import opened
 
-CONV = Subject("CONV_2D", "int8 int8 int32 -> int8")
+CONV = LearnSubject("CONV_2D", "int8 int8 int32 -> int8")
 IN_FLOATS = Form(kind="floats", fields=tuple(asdict(Floats()).items()))
 
 
@@ -41,7 +38,7 @@ def test_only_an_option_that_a_model_sets_can_be_ignored(activation: int, expect
     forms = Forms(CONV)
     for draft in CONV.drafts(0, 3):
         forms.model(activated(draft, activation))
-    ignored = [f.point["option"] for f in Kernel(forms).changed([Form()], ()) if f.kind == "ignores"]
+    ignored = [f.point["option"] for f in ScoredKernel(forms).changed([Form()], ()) if f.kind == "ignores"]
     assert ("activation" in ignored) is expected
 
 
@@ -59,7 +56,7 @@ def named(path: Path, forms: Mapping[str, Form]) -> Joint:
         suite = read_suite(archive)
         kept = tuple(case for case in suite.cases if case.op in forms and case.types.split()[0] == "int8")
         for op, types in sorted({(case.op, case.types) for case in kept}):
-            profile = with_rows(profile, forms[op].rows(Subject(op, types)))
+            profile = with_rows(profile, forms[op].rows(LearnSubject(op, types)))
         target = ProfileTarget(profile)
         return judged_cases(archive, replace(suite, cases=kept), target, 500, 0, naming=causes_of_suite).joint
 
@@ -67,7 +64,7 @@ def named(path: Path, forms: Mapping[str, Form]) -> Joint:
 @pytest.mark.slow
 def test_a_profile_that_fits_by_chance_has_rivals_where_the_device_computes_in_floats(tmp_path: Path) -> None:
     path = tmp_path / "smoke.npz"
-    make_suite(str(path), Order(level="smoke"))
+    make_suite(str(path), SuiteOrder(level="smoke"))
     pixels = Form(kind="ignores", fields=(("option", "half_pixel_centers"),))
     joint = named(path, {"CONV_2D": IN_FLOATS, "MUL": IN_FLOATS, "RESIZE_NEAREST_NEIGHBOR": pixels})
     by_op = {op: cause for cause in joint.causes for op in cause.operators}

@@ -10,7 +10,7 @@ import pytest
 from support.convolved import after_reading, alone, defect
 from tflq.diagnosis.faults import DefectKind
 
-Change = Callable[[np.ndarray], np.ndarray]
+DeviceChange = Callable[[np.ndarray], np.ndarray]
 
 
 def _stride(value: np.ndarray) -> np.ndarray:
@@ -25,10 +25,12 @@ def _gaps(value: np.ndarray) -> np.ndarray:
     return memory.reshape(-1)[: value.size].reshape(value.shape)
 
 
-CHANGES: dict[str, Change] = {
+CHANGES: dict[str, DeviceChange] = {
     "rows in reverse order": lambda v: v[:, ::-1],
-    "1 row late, with wrap-around": lambda v: np.roll(v, 1, 1),
-    "3 elements late, with wrap-around": lambda v: np.roll(v.reshape(-1), 3).reshape(v.shape),
+    "shifted down by 1 row, with wrap-around": lambda v: np.roll(v, 1, 1),
+    "shifted towards the end in memory by 3 elements, with wrap-around": lambda v: np.roll(v.reshape(-1), 3).reshape(
+        v.shape
+    ),
     "blocks of 8 channels": lambda v: v.reshape(1, 256, 2, 8).transpose(0, 2, 1, 3).reshape(v.shape),
     "lie 272 apart": _stride,
     "were written 280 apart": _gaps,
@@ -45,10 +47,18 @@ def test_an_order_of_results_is_named(words: str) -> None:
     assert "so the arithmetic is right" in found.cleared
 
 
+def test_a_shift_by_the_padding_is_named_as_such() -> None:
+    """The convolution has one row of padding above; without it, every row is one too high, and the last is another."""
+    found = defect(alone(lambda k, right: np.concatenate([right[k][:, 1:], right[k][:, :1] ^ 5], 1)))
+    assert found is not None
+    assert found.name == "the output is shifted up by 1 row, as if padding at the top were missing"
+    assert found.cleared == "3,840 of 4,096 values are right but 1 row too high, so the arithmetic is right"
+
+
 def test_an_input_that_is_read_in_another_order_is_named() -> None:
     """The device reads the image upside down, and computes right."""
     from support.convolved import INDEX, REF, network, result, runs
-    from tflq.engine.api.part import part_of
+    from tflq.engine.api.many import part_of
     from tflq.model.ir import view
 
     model = network()

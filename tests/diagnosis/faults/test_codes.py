@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from support.devices import T, dump, one
-from tflq.diagnosis.faults import case_of
-from tflq.diagnosis.faults.codes import entries
+from tflq.diagnosis.case import OperatorCase
+from tflq.diagnosis.faults import wrong_result
+from tflq.diagnosis.faults.numbers import entries
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
 from tflq.model.ir import Model
@@ -22,7 +23,7 @@ def _found(model: Model, x: NDArray[np.int8], change: Callable[[NDArray[np.int8]
     values = run(make_plan(model, REF), {0: x}).values
     got = values[1].copy()
     change(got)
-    case = case_of(model, [dump(model, [x], [got])], 0, REF)
+    case = wrong_result(OperatorCase(model, (dump(model, [x], [got]),), 0, REF))
     defect = None if case is None else entries(case)
     return "" if defect is None else defect.name
 

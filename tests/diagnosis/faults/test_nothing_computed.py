@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from support.convolved import REF, alone, defect, network, result, runs
-from tflq.comparison.verification.evidence.dumps import dump_of
+from tflq.comparison.evidence.dumps import dump_of
 from tflq.diagnosis.certainty import Certainty
 from tflq.diagnosis.faults import DefectKind
 from tflq.diagnosis.findings import investigate

@@ -7,11 +7,9 @@ import math
 import numpy as np
 
 from support.devices import T, dump, one, twice_rounded
-from tflq.diagnosis.evidence import Evidence
 from tflq.diagnosis.faults import DefectKind
-from tflq.diagnosis.why import Fault, answer
-from tflq.face.report.verbs.why.asked import Asked
-from tflq.face.report.verbs.why.texts import advice, headline
+from tflq.diagnosis.why import DeviceEvidence, Party, answer
+from tflq.face.report.verbs.why import Asked, advice, headline
 
 
 def test_sums_that_exceed_32_bits() -> None:
@@ -32,13 +30,13 @@ def test_sums_that_exceed_32_bits() -> None:
         wrapped = [(int(t) + 2**31) % 2**32 - 2**31 for t in total]
         made = np.array([[twice_rounded(t, real) for t in wrapped]], np.int16)
         samples.append(dict(dump(model, [x], [made]).tensors))
-    from tflq.comparison.verification.evidence.dumps import dump_of
+    from tflq.comparison.evidence.dumps import dump_of
 
-    found = answer(model, Evidence(tuple(samples), tuple(dump_of(model, s) for s in samples)), "tflm")
+    found = answer(model, DeviceEvidence(tuple(samples), tuple(dump_of(model, s) for s in samples)), "tflm")
     assert math.isfinite(real)
     assert found.defect is not None
     assert found.defect.kind == DefectKind.OVERFLOW
-    assert found.fault == Fault.KNOWN
+    assert found.fault == Party.KNOWN
     assert "int32 accumulators overflow and wrap around" in headline(found)
     assert "known of " in headline(found)
     assert "tflite-runtime from " in headline(found)

@@ -23,6 +23,7 @@ def _noise(shape: tuple[int, ...], seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(-100, 100, shape).astype(np.int8)
 
 
+@pytest.mark.slow
 def test_channels_beyond_whole_vectors() -> None:
     def tail(k: int, right: list[np.ndarray]) -> np.ndarray:
         value = right[k].copy()
@@ -80,7 +81,7 @@ def test_padding_that_was_not_made_at_the_bottom() -> None:
 @pytest.mark.parametrize(
     ("index", "words"),
     [
-        ((..., 5), "channel 5 of 16 holds the constant 0 in all 3 samples"),
+        pytest.param((..., 5), "channel 5 of 16 holds the constant 0 in all 3 samples", marks=pytest.mark.slow),
         ((slice(None), slice(None), 15), "the last column of 16 holds the constant 0 in all 3 samples"),
     ],
 )

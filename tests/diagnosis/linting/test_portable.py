@@ -6,26 +6,21 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
-import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from support import suites
+from support.commands import tflq, validate
+from support.each import each
 from support.portable import below, portable
-from tflq import save
-from tflq.diagnosis.linting import Level, lint
+from tflq import lint, save
 from tflq.diagnosis.linting.portable import portable_counts
-from tflq.face.cli.main import cli
+from tflq.diagnosis.linting.rules import Level
 from tflq.model.ir import Model, TensorType, view
-from tflq.model.ir.schema import data_text, enum
+from tflq.model.ir.model import enum
 from tflq.quantization.params import Params
 
 DIGITS = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
-
-
-def run(*words: object) -> Result:
-    return CliRunner().invoke(cli, list(map(str, words)))
 
 
 def notes(model: Model) -> list[tuple[str, int]]:
@@ -117,7 +112,7 @@ def pointwise(op: str, scales: list[float], **fields: object) -> Model:
     return replace(model, subgraphs=(record,), operator_codes=(code,))
 
 
-@pytest.mark.parametrize(
+@each(
     ("op", "scales", "rules"),
     [
         ("ADD", [0.1, 0.1, 0.1], []),
@@ -143,21 +138,24 @@ def test_scales_are_those_of_the_prover() -> None:
 
 
 def test_lint_is_quiet_unless_asked() -> None:
-    quiet = run("lint", DIGITS)
+    quiet = tflq("lint", DIGITS)
     assert (quiet.exit_code, "portable" in quiet.stdout) == (0, False), quiet.output
-    asked = run("lint", DIGITS, "--portable", "--json")
+    asked = tflq("lint", DIGITS, "--portable", "--json")
     assert asked.exit_code == 0, asked.output  # notes only explain
     document = json.loads(asked.stdout)
-    jsonschema.validate(document, json.loads(data_text("lint.schema.json")))
+    validate(document, "lint")
     assert {f["level"] for f in document["findings"]} == {"note"}
-    shown = run("lint", DIGITS, "--portable")
+    shown = tflq("lint", DIGITS, "--portable")
     assert "0 errors, 0 warnings, 51 notes" in shown.stdout
 
 
 def test_inspect_counts(tmp_path: object) -> None:
     path = f"{tmp_path}/portable.tflite"
     save(portable(0), path)
-    assert "portable by rule: 3 of 3 integer operators" in run("inspect", path).stdout
-    assert "portable by rule: 0 of 20 integer operators" in run("inspect", DIGITS).stdout
+    assert "3 of 3 integer operators are the same on every runtime for certain\n" in tflq("inspect", path).stdout
+    assert (
+        "0 of 20 integer operators are the same on every runtime for certain; the others: `tflq prove"
+        in tflq("inspect", DIGITS).stdout
+    )
     unsized = suites.ROOT / "golden" / "models" / "digits_mobilenet_float.tflite"
-    assert "portable by rule" not in run("inspect", unsized).stdout
+    assert "for certain" not in tflq("inspect", unsized).stdout

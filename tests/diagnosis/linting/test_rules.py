@@ -12,12 +12,13 @@ import pytest
 
 from support import devices, suites
 from support.composites import attention
+from support.each import each
 from support.graphs import Graph, Op, build
 from support.single_op import T
-from tflq.comparison.verification import load_golden
-from tflq.diagnosis.linting import lint, portable
-from tflq.diagnosis.linting.checking import RULES
-from tflq.diagnosis.linting.fixes import fixed
+from tflq.comparison.goldens.stored import load_golden
+from tflq.diagnosis.linting import portable
+from tflq.diagnosis.linting import rules as findings
+from tflq.diagnosis.linting.lint import RULES, fixed, lint
 from tflq.diagnosis.linting.targets import TARGETS, UNDEFINED, target_rules
 from tflq.engine.api.files import load, save
 from tflq.errors import UnknownNameError
@@ -33,7 +34,7 @@ from tflq.model.ir import (
     TensorType,
     view,
 )
-from tflq.model.ir.schema import enum
+from tflq.model.ir.model import enum
 
 I8, I16, I32, U8 = TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.UINT8
 SMALLEST_NORMAL = 2.0**-126
@@ -270,7 +271,7 @@ def test_every_rule_has_cases() -> None:
     assert set(CASES) == {rule.id for rule in RULES}
 
 
-@pytest.mark.parametrize(("rule", "breach", "near"), PAIRS)
+@each(("rule", "breach", "near"), PAIRS)
 def test_a_breach_is_found_and_a_near_miss_is_not(
     rule: str, breach: Callable[[], Model], near: Callable[[], Model]
 ) -> None:
@@ -283,7 +284,7 @@ BREACHES = [
 ]
 
 
-@pytest.mark.parametrize("breach", BREACHES)
+@each("breach", BREACHES)
 def test_what_is_fixable_is_gone_after_the_fix_and_nothing_else(breach: Callable[[], Model]) -> None:
     findings = lint(breach()).findings
     better, corrected = fixed(breach(), findings)
@@ -409,7 +410,7 @@ def test_shapes_of_a_loop_body_are_no_reason_to_refuse_it(shared: Path) -> None:
     assert rules_of(load(shared / "suites/zip/models/dynamic_rnn/003_float.tflite")) == set()
 
 
-@pytest.mark.parametrize(("target", "rule", "breach", "near"), TARGET_PAIRS)
+@each(("target", "rule", "breach", "near"), TARGET_PAIRS)
 def test_a_breach_of_a_target_is_found_and_a_near_miss_is_not(
     target: str, rule: str, breach: Callable[[], Model], near: Callable[[], Model]
 ) -> None:
@@ -425,7 +426,12 @@ def test_a_target_takes_the_projects_int8_model(target: str) -> None:
 def test_the_document_lists_every_rule_with_its_level() -> None:
     page = (suites.ROOT / "docs/how-to/lint-a-model.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^\| `([\w-]+)` \| (\w+) \|", page, re.MULTILINE))
-    rules = (*RULES, *portable.RULES, UNDEFINED, *(rule for target in TARGETS for rule in target_rules(target)))
+    rules = (
+        *RULES,
+        *findings.rules_of(portable),
+        UNDEFINED,
+        *(rule for target in TARGETS for rule in target_rules(target)),
+    )
     assert listed == {(rule.id, rule.level.value) for rule in rules}
 
 

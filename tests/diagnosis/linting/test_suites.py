@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from support import suites
-from tflq.diagnosis.linting import lint
+from support.each import each
+from tflq.diagnosis.linting.lint import lint
 
 #: (rule, why it is right to find it) -> cases
 JUSTIFIED = {
@@ -67,7 +66,7 @@ def test_models_that_all_runtimes_agree_on_hold_no_breach(shared: Path) -> None:
     assert found == {pair for pair in justified() if "/" in pair[0]}
 
 
-@pytest.mark.parametrize("name", sorted(p.stem for p in (suites.ROOT / "golden/models").glob("*.tflite")))
+@each("name", sorted(p.stem for p in (suites.ROOT / "golden/models").glob("*.tflite")))
 def test_the_projects_own_models_hold_no_breach(name: str) -> None:
     found = {(name, f.rule) for f in lint(suites.ROOT / f"golden/models/{name}.tflite").findings}
     assert found == {pair for pair in justified() if pair[0] == name}

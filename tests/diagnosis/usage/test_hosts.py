@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from support.devices import T, one
 from support.usage import coloured, device
-from tflq.diagnosis.usage.hosts import FLOATS
+from tflq.diagnosis.usage.inputs import FLOATS
 from tflq.diagnosis.usage.search import Mistake, find_mistake
 from tflq.engine.profiles import by_name
 from tflq.model.ir import Model, view

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from support.usage import Planted, coloured, device, pictures, planted
-from tflq.comparison.verification.evidence.dumps import dump_of
-from tflq.comparison.verification.evidence.inputs import expected_scaling, prepare
-from tflq.diagnosis.evidence import Evidence
-from tflq.diagnosis.usage.search import Side, find_mistake
-from tflq.diagnosis.why import Fault, answer
+from tflq.comparison.evidence.dumps import dump_of
+from tflq.comparison.evidence.inputs import expected_scaling, prepare
+from tflq.diagnosis.usage.search import UserSide, find_mistake
+from tflq.diagnosis.why import DeviceEvidence, Party, answer
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
-from tflq.face.report.verbs.why.texts import headline
+from tflq.face.report.verbs.why import headline
 from tflq.model.ir import view
 
 REF = by_name("litert-ref")
@@ -68,7 +67,7 @@ def test_other_inputs_than_the_given_ones_are_named_as_such() -> None:
     assert fed is not None
     found = find_mistake(model, device(model, fed, "litert-ref", whole=True), REF, stored)
     assert found is not None
-    assert (found.name, found.side) == ("the device was fed with other numbers than the given inputs", Side.INPUT)
+    assert (found.name, found.side) == ("the device was fed with other numbers than the given inputs", UserSide.INPUT)
 
 
 def test_a_device_that_computes_wrongly_made_no_mistake_of_the_user() -> None:
@@ -88,7 +87,8 @@ def test_scale_and_zero_point_imply_mean_and_std() -> None:
     assert expected_scaling(view(model).tensors[view(model).inputs[0]]) == (127.5, 127.5)
 
 
-@pytest.mark.parametrize("way", ["results", pytest.param("input", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["results", "input"])
 def test_a_mistake_beside_another_rounding_is_named_with_it(way: str) -> None:
     """Codes of the other sign, at the output or the input of a device that rounds once."""
     model = coloured()
@@ -100,7 +100,7 @@ def test_a_mistake_beside_another_rounding_is_named_with_it(way: str) -> None:
     made = [np.array(run(once, {graph.inputs[0]: x}).values[graph.outputs[0]]) for x in fed]
     read = made if way == "input" else [(y.view(np.uint8) ^ 128).view(np.int8) for y in made]
     samples = tuple({graph.outputs[0]: y} for y in read)
-    found = answer(model, Evidence(samples, tuple(dump_of(model, one) for one in samples)), REF, meant)
-    assert found.fault == Fault.USER
+    found = answer(model, DeviceEvidence(samples, tuple(dump_of(model, one) for one in samples)), REF, meant)
+    assert found.fault == Party.USER
     assert "uint8" in headline(found)
     assert "single rounding" in headline(found)

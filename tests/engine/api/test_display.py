@@ -15,11 +15,10 @@ import pytest
 import tflq
 from support import suites
 from support.hostile import NAMES
-from tflq.devices.conformance.session import Order, make_suite
+from tflq.devices.suites.run import SuiteOrder, make_suite
 from tflq.face.report.blocks import Bar, Bars, Block, Brief, Report, Section, Text
-from tflq.face.report.pictures import Mark, Matrix, MatrixColumn, MatrixRow, Strip
-from tflq.face.report.render.card import card_html
-from tflq.face.report.render.picture import COLOURS, picture
+from tflq.face.report.matrices import MatrixBlock, MatrixColumn, MatrixMark, MatrixRow, Strip
+from tflq.face.report.render.html import COLOURS, card_html, picture
 from tflq.model.ir import Model, view
 
 GOLDEN = suites.ROOT / "golden" / "models"
@@ -137,7 +136,7 @@ def test_every_verb_has_a_card(tmp_path: Path) -> None:
     recorded = suites.ROOT / "golden" / "singleop" / "recorded"
     conv = suites.ROOT / "golden" / "singleop" / "models" / "tie_conv_i8_0.tflite"
     suite = str(tmp_path / "suite.npz")
-    make_suite(suite, Order(every=200))
+    make_suite(suite, SuiteOrder(every=200))
     drift = tflq.diff_goldens(conv, recorded / "tie_conv_i8_0.npz", recorded / "tie_conv_i8_0@litert-opt.npz")
     for result in (
         tflq.why(tmp_path / "evil.tflite", saved(tmp_path, "opt.npz", evil, "litert-opt")),
@@ -189,7 +188,9 @@ def test_a_card_has_names_whole() -> None:
         (Bars("side", "ms", [Bar("<b>", 1.0, "1 ms"), Bar("x", float("inf"), "?"), Bar("y", 0.0, "0")]), "ms by side"),
         (Strip("operators", ["good"] * 1000), "operators"),
         (
-            Matrix("profiles", [MatrixColumn("ADD", ("0",))], [MatrixRow(("<i>", "b"), (Mark("=", "good"),))], []),
+            MatrixBlock(
+                "profiles", [MatrixColumn("ADD", ("0",))], [MatrixRow(("<i>", "b"), (MatrixMark("=", "good"),))], []
+            ),
             "2 profiles",
         ),
         (Section("a", "b", [Strip("inside", ["bad"])]), "inside"),
@@ -236,7 +237,7 @@ def test_a_long_report_ends() -> None:
 
 def test_a_result_of_each_class_finds_its_builder() -> None:
     """A class names its builder in a text, which no import checks."""
-    named = re.compile(r'@display_by\("([\w.]+):(\w+)"\)')
+    named = re.compile(r'@display_by\("([\w.]+):(\w+)"[,)]')
     found = [match for path in (suites.ROOT / "tflq").rglob("*.py") for match in named.findall(path.read_text())]
     assert len(found) > 15
     for module, function in found:

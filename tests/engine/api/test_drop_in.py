@@ -10,6 +10,7 @@ import pytest
 
 import tflq
 from support import suites
+from support.each import each
 from tflq.errors import InputError
 
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
@@ -192,13 +193,13 @@ AFTER_ALLOCATION: list[Scenario] = [
 ]
 
 
-@pytest.mark.parametrize("scenario", range(len(BEFORE_ALLOCATION)))
+@each("scenario", range(len(BEFORE_ALLOCATION)))
 def test_before_allocation(scenario: int) -> None:
     call = BEFORE_ALLOCATION[scenario]
     assert_same_outcome(outcome(call, ours()), outcome(call, theirs()))
 
 
-@pytest.mark.parametrize("scenario", range(len(AFTER_ALLOCATION)))
+@each("scenario", range(len(AFTER_ALLOCATION)))
 def test_after_allocation(scenario: int) -> None:
     call = allocated(AFTER_ALLOCATION[scenario])
     assert_same_outcome(outcome(call, ours()), outcome(call, theirs()))

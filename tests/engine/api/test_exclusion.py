@@ -18,6 +18,7 @@ import pytest
 
 import tflq
 from support import suites
+from support.each import each
 from support.sweeping import few
 from support.toys import PROFILE, graph, tensor
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared
@@ -82,7 +83,7 @@ def calls(interpreter: tflq.Interpreter) -> dict[str, Callable[[], object]]:
     }
 
 
-@pytest.mark.parametrize("name", calls(Door().interpreter))
+@each("name", calls(Door().interpreter))
 def test_a_call_while_another_thread_is_in_one(name: str) -> None:
     door = Door()
     call = calls(door.interpreter)[name]

@@ -12,7 +12,7 @@ import pytest
 import tflq
 from support import suites
 from tflq.errors import FileAccessError, FormatError, LimitError
-from tflq.model.flatbuf import Limits, read, write
+from tflq.model.flatbuf import ReadLimits, read, write
 from tflq.model.flatbuf.writer import file_size, parts
 from tflq.model.ir import view
 
@@ -134,7 +134,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_file_that_would_be_refused_does_not_appear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "m.tflite").write_bytes(b"old")
-    monkeypatch.setattr("tflq.model.flatbuf.writer.read", partial(read, limits=Limits(tables=3)))
+    monkeypatch.setattr("tflq.model.flatbuf.writer.read", partial(read, limits=ReadLimits(tables=3)))
     with pytest.raises(LimitError, match="the file would be refused"):
         tflq.save(tflq.load(PATH), tmp_path / "m.tflite")
     assert os.listdir(tmp_path) == ["m.tflite"]

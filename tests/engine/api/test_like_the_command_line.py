@@ -8,19 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tflq
-from support import suites
+from support import commands, suites
 from tflq.errors import InputError, OptionError, UnknownNameError
-from tflq.face.cli.main import cli
 from tflq.model.ir import view
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 
 
 def document(*words: object) -> Any:
-    return json.loads(CliRunner().invoke(cli, [*map(str, words), "--json"]).stdout)
+    return json.loads(commands.tflq(*words, "--json").stdout)
 
 
 def run_of(profile: str) -> dict[int, np.ndarray]:
@@ -67,9 +65,9 @@ def test_reduce_a_dump(dump: dict[int, np.ndarray]) -> None:
 
 
 def test_reduce_takes_one_of_the_two(dump: dict[int, np.ndarray]) -> None:
-    with pytest.raises(OptionError, match="either a dump or a check"):
+    with pytest.raises(OptionError, match="either evidence or a check"):
         tflq.reduce(MODEL)
-    with pytest.raises(OptionError, match="either a dump or a check"):
+    with pytest.raises(OptionError, match="either evidence or a check"):
         tflq.reduce(MODEL, dump, check=lambda model, sample: True)
     with pytest.raises(InputError, match="no difference"):
         tflq.reduce(MODEL, check=lambda model, sample: False)

@@ -17,7 +17,7 @@ from support import suites
 from support.single_op import T
 from support.toys import graph, tensor
 from tflq import litert
-from tflq.engine.api.native import invoke_with_calibration
+from tflq.engine.api.interpreter import invoke_with_calibration
 from tflq.errors import InputError, OperatorFailed, OptionError, UnknownNameError, UnsupportedError
 from tflq.model.ir import SignatureDef, TensorType
 

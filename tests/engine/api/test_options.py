@@ -9,6 +9,7 @@ import pytest
 
 import tflq
 from support import suites
+from support.each import each
 from tflq.engine.profiles import PROFILES
 from tflq.errors import InputError, LimitError, OptionError, UnknownNameError
 
@@ -19,7 +20,7 @@ class Other(Enum):
     SOMETHING = 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value"),
     [
         ("experimental_delegates", [object()]),
@@ -44,7 +45,7 @@ def test_refused(name: str, value: Any) -> None:
     assert name in str(error.value)
 
 
-@pytest.mark.parametrize(
+@each(
     "options",
     [
         {"experimental_delegates": []},

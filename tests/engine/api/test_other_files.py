@@ -7,13 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tflq
-from support import suites
+from support import commands, suites
 from support.sweeping import few
 from tflq.errors import FormatError, TflqError
-from tflq.face.cli.main import cli
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_autoencoder_int8.tflite"
 DATA = MODEL.read_bytes()
@@ -71,7 +69,7 @@ def test_a_file_of_another_kind_is_named_with_what_helps(name: str, tmp_path: Pa
     with pytest.raises(FormatError, match=words):
         tflq.load(path)
     for verb in ("inspect", "verify"):
-        done = CliRunner().invoke(cli, [verb, str(path)])
+        done = commands.tflq(verb, path)
         assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.output
 
 
@@ -126,7 +124,7 @@ def test_a_model_in_c_source_is_a_model(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.cc"
     path.write_text(SOURCES[name])
     assert tflq.save(tflq.load(path)) == tflq.save(tflq.load(MODEL))
-    assert CliRunner().invoke(cli, ["inspect", str(path)]).exit_code == 0
+    assert commands.tflq("inspect", path).exit_code == 0
 
 
 def test_source_that_is_cut_is_named(tmp_path: Path) -> None:

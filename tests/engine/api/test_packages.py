@@ -13,16 +13,15 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from referencing import Registry, Resource
 
 import tflq
+from support import commands
 from support.packages import litertlm
 from tflq.engine.api.files import package
 from tflq.errors import FormatError, InputError, ModelError, UnknownNameError
-from tflq.face.cli.main import cli
 from tflq.model.ir import Record, view
-from tflq.model.ir.schema import data_text
+from tflq.model.ir.model import data_text
 
 MODEL = Path("golden/models/digits_lstm_int8.tflite")
 TOKENIZER = ("SP_Tokenizer", b"spiece", {})
@@ -168,12 +167,12 @@ def test_external_buffers_come_from_the_section_of_weights(tmp_path: Path, model
 
 def test_inspect_lists_the_sections(tmp_path: Path, model_bytes: bytes) -> None:
     path = written(tmp_path / "a.litertlm", litertlm([TOKENIZER, decoder(model_bytes)]))
-    shown = CliRunner().invoke(cli, ["inspect", path])
+    shown = commands.tflq("inspect", path)
     assert shown.exit_code == 0
     assert "SP_Tokenizer" in shown.output
     assert "117 operators" in shown.output
     assert f"Next: tflq inspect {path}:prefill_decode" in shown.output
-    document = json.loads(CliRunner().invoke(cli, ["inspect", path, "--json"]).output)
+    document = json.loads(commands.tflq("inspect", path, "--json").output)
     registry = Registry().with_resource(
         "inspect.schema.json", Resource.from_contents(json.loads(data_text("inspect.schema.json")))
     )

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import tflq
+from support.each import each
 
 FUNCTIONS = ("load", "save", "verify", "record", "Interpreter")
 
@@ -19,7 +20,7 @@ def run(code: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("name", tflq.__all__)
+@each("name", tflq.__all__)
 def test_every_public_name_exists(name: str) -> None:
     assert getattr(tflq, name) is not None
     assert name in dir(tflq)

@@ -10,9 +10,9 @@ import pytest
 
 from support import suites
 from tflq.comparison.inspection.operators import inspect
-from tflq.engine.api import subject as module
-from tflq.engine.api.subject import subject
-from tflq.face.report.verbs.inspect.report import size_text
+from tflq.engine.api import files as module
+from tflq.engine.api.files import subject
+from tflq.face.report.verbs.inspect import size_text
 
 MODEL = suites.ROOT / "golden" / "singleop" / "models" / "leaky_relu_01.tflite"
 EXPECTED = hashlib.sha256(MODEL.read_bytes()).hexdigest()

@@ -9,6 +9,7 @@ import pytest
 
 import tflq
 from support import graphs as g
+from support.each import each
 from support.single_op import T
 from support.toys import PROFILE, graph, ints, quantized, tensor
 from tflq.errors import (
@@ -40,9 +41,7 @@ def through(type_: TensorType, value: Any, shape: tuple[int, ...] | None = None)
     return interpreter.get_tensor(1)
 
 
-@pytest.mark.parametrize(
-    ("type_", "dtype"), [(t, t.label) for t in TensorType if t.label in np.sctypeDict] + [(TensorType.BOOL, "bool")]
-)
+@each(("type_", "dtype"), [(t, t.label) for t in TensorType if t.label in np.sctypeDict] + [(TensorType.BOOL, "bool")])
 def test_plain_types_come_back_as_they_went_in(type_: TensorType, dtype: str) -> None:
     value = np.array([[0, 1, 1], [1, 0, 1]]).astype(dtype)
     got = through(type_, value)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.each import each
 from support.toys import PROFILE, graph, ints, quantized, tensor
 from tflq.engine.interpreter import State, make_plan, run
-from tflq.engine.interpreter.arrays import admit, fits, open_shape
+from tflq.engine.interpreter.evaluation import admit, fits, open_shape
 from tflq.errors import InputError, ShapeError, TypeMismatchError, UnsupportedError
 from tflq.model.ir import CARRIER, TensorSpec, TensorType
 
@@ -56,7 +57,7 @@ def test_other_byte_orders_and_odd_addresses(type_: TensorType) -> None:
         np.testing.assert_array_equal(got, value)
 
 
-@pytest.mark.parametrize("type_", [t for t in TensorType if CARRIER[t] != np.dtype(object)])
+@each("type_", [t for t in TensorType if CARRIER[t] != np.dtype(object)])
 def test_numbers_of_another_type_are_refused(type_: TensorType) -> None:
     """Even where every value could be converted, and where they are as wide."""
     allowed = {CARRIER[type_], np.dtype(np.int8) if "float8" in type_.label else CARRIER[type_]}

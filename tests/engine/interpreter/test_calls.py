@@ -9,10 +9,10 @@ import pytest
 
 from support.toys import PROFILE, graph, ints, tensor
 from tflq.engine.interpreter import State, binding, make_plan, planning, run
-from tflq.engine.interpreter.limits import Limits
-from tflq.engine.interpreter.operands import NO_OPTIONS
-from tflq.engine.kernels.families.subgraph_calls import prepare_call
-from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Session
+from tflq.engine.interpreter.binding import NO_OPTIONS
+from tflq.engine.interpreter.plan import Limits
+from tflq.engine.kernels.families.resources import prepare_call
+from tflq.engine.kernels.kernel import CalledSubgraphs, Kernel, Node, Prepared
 from tflq.engine.kernels.table import table
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import LimitError, ModelError, UnsupportedError
@@ -27,7 +27,7 @@ def _call(node: Node, arithmetic: Arithmetic) -> Prepared:
 def _twice(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Calls subgraph 1 on its own output, in one entry."""
 
-    def again(data: None, session: Session, x: Array) -> Array:
+    def again(data: None, session: CalledSubgraphs, x: Array) -> Array:
         body = session.enter(1)
         return body([body([x])[0]])[0]
 
@@ -93,7 +93,7 @@ def test_a_called_subgraph_counts_towards_the_limit() -> None:
         graph([large, large], [("CALL", [0], [1])], [0], [1]),
         graph([large] * 3, [("DOUBLE", [0], [1]), ("DOUBLE", [1], [2])], [0], [2]),
     )
-    peak = make_plan(model, CALLING).peak_memory
+    peak = make_plan(model, CALLING).cost.peak_memory
     assert peak == 3 * 4000  # the caller's input, and two tensors inside
     make_plan(model, CALLING, limits=Limits(memory=peak))
     with pytest.raises(LimitError, match="with the subgraphs that it calls"):
@@ -118,7 +118,7 @@ def test_nested_calls_share_resources() -> None:
     """What one subgraph keeps, another finds."""
 
     def keep(node: Node, arithmetic: Arithmetic) -> Prepared:
-        def count(data: None, session: Session, x: Array) -> Array:
+        def count(data: None, session: CalledSubgraphs, x: Array) -> Array:
             session.resources["count"] = session.resources.get("count", 0) + 1
             return x + np.int32(session.resources["count"])
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import tflq
+from support.each import each
 from support.graphs import Graph, Op, build
 from support.running import assert_same, run
 from support.single_op import T, litert
 from tflq.engine.interpreter import make_plan
-from tflq.engine.interpreter.chains import products, together
+from tflq.engine.interpreter.fusions import fusions
 from tflq.engine.profiles import by_name
 from tflq.model.ir import view
 from tflq.proof import Word, prove
@@ -60,8 +61,8 @@ def chained(kind: str, seed: int, outputs: list[int]) -> bytes:
     return build(Graph(tensors, [0], outputs, ops))
 
 
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("kind", ["int8", "uint8"])
+@each("seed", range(12))
+@each("kind", ["int8", "uint8"])
 def test_squares_are_the_runtimes(kind: str, seed: int) -> None:
     model, x = square(kind, seed, (0, 1, 3)[seed % 3]), every_code(kind)
     assert_same(run(model, [x], "litert-xnnpack"), litert(model, [x], "BUILTIN"), "square")
@@ -81,15 +82,15 @@ def test_squares_are_not_products() -> None:
     assert sum(found.sum() for found in apart) > 10
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("outputs", [[2], [2, 1]])
-@pytest.mark.parametrize("kind", ["int8", "uint8"])
+@each("seed", range(8))
+@each("outputs", [[2], [2, 1]])
+@each("kind", ["int8", "uint8"])
 def test_a_chain_multiplies(kind: str, outputs: list[int], seed: int) -> None:
     model, x = chained(kind, seed, outputs), every_code(kind)
     assert_same(run(model, [x], "litert-xnnpack"), litert(model, [x], "BUILTIN"), "chain")
     graph = view(tflq.load(model))
-    assert products(graph, XNNPACK) == ({1} if outputs == [2] else set())
-    assert together(graph, XNNPACK).get(1, ()) == ((0,) if outputs == [2] else ())
+    assert fusions(graph, XNNPACK).chains.keys() == ({1} if outputs == [2] else set())
+    assert fusions(graph, XNNPACK).together.get(1, ()) == ((0,) if outputs == [2] else ())
 
 
 def test_an_activation_begins_a_chain_and_another_operand_ends_it() -> None:
@@ -100,8 +101,8 @@ def test_an_activation_begins_a_chain_and_another_operand_ends_it() -> None:
             Op("MUL", [2, 2], [3], ("MulOptions", {"fused_activation_function": 0})),
         ]
         graph = view(tflq.load(build(Graph([x, x, y, y], [0, 1], [3], ops))))
-        assert products(graph, XNNPACK) == expected
-        assert products(graph, by_name("litert-2.0-xnnpack")) == set()
+        assert fusions(graph, XNNPACK).chains.keys() == expected
+        assert fusions(graph, by_name("litert-2.0-xnnpack")).chains.keys() == set()
 
 
 def test_proofs_know_squares_and_leave_chains_open() -> None:

@@ -13,7 +13,7 @@ from support.single_op import T
 from support.toys import PROFILE, graph, ints, tensor
 from tflq import Interpreter
 from tflq.engine.interpreter import Plan, State, make_plan, run
-from tflq.engine.interpreter.limits import Limits
+from tflq.engine.interpreter.plan import Limits
 from tflq.engine.profiles import by_name
 from tflq.errors import LimitError, ModelError, OperatorFailed
 from tflq.model.flatbuf import read
@@ -92,13 +92,13 @@ def plan_of(file: bytes, **more: Any) -> Plan:
 @pytest.mark.parametrize("file", [dense(), mixed()], ids=["dense", "mixed"])
 def test_a_dynamic_batch_is_a_routine_with_the_runtimes_bits(file: bytes) -> None:
     plan, state = plan_of(file), State()
-    assert plan.is_settled
+    assert plan.cost.is_settled
     x = np.random.default_rng(3).standard_normal(plan.operands[0].shape).astype(np.float32)
     for _ in range(3):
         run(plan, {0: x}, state)
     assert state.routine
-    assert {type(call).__name__ for call in state.routine._calls} <= {"MachineCall", "partial"}
-    assert not {step.op for step in state.routine._steps} & {"SHAPE", "PACK", "STRIDED_SLICE", "GATHER", "FILL"}
+    assert {type(call).__name__ for call in state.routine.calls.calls} <= {"MachineCall", "partial"}
+    assert not {step.op for step in state.routine.calls.steps} & {"SHAPE", "PACK", "STRIDED_SLICE", "GATHER", "FILL"}
     batches = [x, -x, x, np.concatenate([x, 2 * x, -x]), np.concatenate([x, 3 * x, -x]), x]
     assert_runs(file, [[batch] for batch in batches])
 
@@ -151,7 +151,7 @@ def test_what_a_value_makes_impossible_is_refused_by_the_run() -> None:
     kept = drawing.reshape(0, 4)
     drawing.add("RESHAPE", [kept, drawing.constant([2, 3])], "float32", (2, 3))
     plan = plan_of(drawing.file(len(drawing.tensors) - 1))
-    assert not plan.is_settled
+    assert not plan.cost.is_settled
     with pytest.raises(ModelError, match="operator 4 RESHAPE: number of elements"):
         run(plan, {0: np.zeros((1, 4), np.float32)})
 
@@ -191,7 +191,7 @@ def test_limits_count_as_in_a_run() -> None:
 
 def test_inputs_of_open_shapes_are_not_folded() -> None:
     plan = plan_of(dense(), input_shapes={0: None})
-    assert not plan.is_settled
+    assert not plan.cost.is_settled
     assert not plan.folding.early
 
 
@@ -275,10 +275,42 @@ def test_each_value_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
         computed.append(step.index)
         return (prepared.eval(prepared.data, *arguments),)
 
-    monkeypatch.setattr("tflq.engine.interpreter.folding.evaluate", evaluate)
+    monkeypatch.setattr("tflq.engine.interpreter.planning.evaluate", evaluate)
     steps = [("DOUBLE", [1], [3]), ("ONES", [3], [5]), ("ADD", [3, 1], [4])]
     plan = make_plan(toys(*steps, last=5), PROFILE)
     assert computed == [0]
     for _ in range(2):
         plan.folding.everything()
     assert computed == [0, 1, 2]
+
+
+def half_weights() -> bytes:
+    """Weights and bias in float16, beyond what is computed while a plan is made, and a layer that multiplies twice."""
+    rng = np.random.default_rng(5)
+    drawing = Drawing(3, 5)
+    narrow = [drawing.constant(rng.standard_normal(shape), "float16") for shape in ((2000, 5), (2000,))]
+    wide = [
+        drawing.add("DEQUANTIZE", [one], "float32", drawing.tensors[one].shape, "DequantizeOptions", {})
+        for one in narrow
+    ]
+    y = drawing.add("FULLY_CONNECTED", [0, *wide], "float32", (3, 2000), "FullyConnectedOptions", {})
+    return drawing.file(drawing.add("MUL", [y, y], "float32", (3, 2000), "MulOptions", {}))
+
+
+def test_what_constants_make_is_computed_once() -> None:
+    plan, state = plan_of(half_weights()), State()
+    x = np.random.default_rng(6).standard_normal((3, 5)).astype(np.float32)
+    for _ in range(3):
+        run(plan, {0: x}, state)
+    assert {step.op for step in state.routine.calls.steps} == {"FULLY_CONNECTED", "MUL"}
+    assert_runs(half_weights(), [[x], [-x], [x * 3], [x]])
+
+
+def test_what_has_no_room_is_computed_in_each_run() -> None:
+    room = plan_of(half_weights()).cost.peak_memory + 20_000
+    plan, state = plan_of(half_weights(), limits=Limits(memory=room)), State()
+    x = np.ones((3, 5), np.float32)
+    first = run(plan, {0: x}, state).values[plan.outputs[0]]
+    for _ in range(3):
+        assert np.array_equal(run(plan, {0: x}, state).values[plan.outputs[0]], first)
+    assert not state.routine or "DEQUANTIZE" in {step.op for step in state.routine.calls.steps}

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from tflq.engine.interpreter.footprint import Footprint
+from tflq.engine.interpreter.plan import Footprint
 
 
 def test_arrays_are_found_in_partials_and_closures() -> None:

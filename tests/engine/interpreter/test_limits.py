@@ -118,7 +118,7 @@ def test_operators_bound_anew_in_each_round_count_as_work() -> None:
 
 
 def test_each_run_may_prepare_as_much_as_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tflq.engine.interpreter.program.DEFAULT_WORK", 0)
+    monkeypatch.setattr("tflq.engine.interpreter.planning.DEFAULT_WORK", 0)
     length, x, value = T("int32", (1,)), T("float32", (1,)), T("float32", (), value=np.float32(1))
     fill = Op("FILL", (0, 1), (2,), ("FillOptions", {}))
     call = Op("STABLEHLO_COMPOSITE", (2,), (3,), ("StableHLOCompositeOptions", {"decomposition_subgraph_index": 1}))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 import tflq
+from support.each import each
 from support.graphs import Graph, Op, build
 from support.processors import XNNPACK, has_xnnpack_profile
 from support.running import assert_same, run
 from support.single_op import T, litert
-from tflq.comparison.verification import Verdict, verify
-from tflq.engine.interpreter.chains import together
-from tflq.engine.interpreter.matrices import matrices_of_codes
+from tflq.comparison.results import Verdict
+from tflq.comparison.verification.verifying import verify
+from tflq.engine.interpreter.fusions import fusions
 from tflq.engine.profiles import by_name
 from tflq.model.ir import view
 from tflq.proof import Word, prove
@@ -44,8 +44,8 @@ def inputs(seed: int, kind: str = "int8", adjoint: bool = False, tiny: bool = Fa
 
 
 @has_xnnpack_profile
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize(
+@each("seed", range(6))
+@each(
     "form",
     [{}, {"adjoint": True}, {"zero_point": 3}, {"kind": "uint8"}, {"also": True}],
     ids=["plain", "adjoint", "zero point", "uint8", "given out"],
@@ -58,11 +58,11 @@ def test_products_are_the_runtimes(form: dict[str, Any], seed: int) -> None:
 
 def test_where_codes_are_read() -> None:
     own, earlier = by_name("litert-xnnpack"), by_name("litert-2.0-xnnpack")
-    assert matrices_of_codes(view(tflq.load(model())), own) == {1: 1}
-    assert together(view(tflq.load(model())), own)[1] == (0,)
-    assert matrices_of_codes(view(tflq.load(model())), earlier) == {}
+    assert fusions(view(tflq.load(model())), own).codes == {1: 1}
+    assert fusions(view(tflq.load(model())), own).together[1] == (0,)
+    assert fusions(view(tflq.load(model())), earlier).codes == {}
     for form in ({"zero_point": 3}, {"kind": "uint8"}, {"also": True}):
-        assert matrices_of_codes(view(tflq.load(model(**form))), own) == {}  # type: ignore[arg-type]
+        assert fusions(view(tflq.load(model(**form))), own).codes == {}  # type: ignore[arg-type]
 
 
 @has_xnnpack_profile

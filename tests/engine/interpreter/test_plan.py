@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.each import each
 from support.graphs import Graph, Op, build
 from support.single_op import T
 from support.toys import PROFILE, graph, ints, tensor
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan
-from tflq.engine.interpreter.limits import Limits
+from tflq.engine.interpreter.plan import Limits
 from tflq.engine.profiles import by_name
 from tflq.errors import LimitError, ModelError, OperatorFailed, UnsupportedError
 from tflq.model.ir import Model, TensorType
@@ -68,7 +69,7 @@ def test_an_absent_output_is_left_out() -> None:
     assert make_plan(model, PROFILE).steps[0].outputs == (1,)
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "words"),
     [
         (graph([tensor(), tensor()], [("COPY", [9], [1])], [0], [1]), "out of range"),
@@ -134,7 +135,7 @@ def test_an_output_beyond_the_limit_is_refused_before_it_is_made() -> None:
 def test_the_limit_counts_what_is_alive_together() -> None:
     """Two tensors of 400 bytes are alive at every step of the chain, never three."""
     shapes = {0: (100,)}
-    assert make_plan(CHAIN, PROFILE, input_shapes=shapes, limits=Limits(memory=800)).peak_memory == 800
+    assert make_plan(CHAIN, PROFILE, input_shapes=shapes, limits=Limits(memory=800)).cost.peak_memory == 800
     with pytest.raises(LimitError):
         make_plan(CHAIN, PROFILE, input_shapes=shapes, limits=Limits(memory=799))
 

@@ -9,7 +9,7 @@ import pytest
 
 from support.toys import PROFILE, graph, ints, tensor
 from tflq.engine.interpreter import make_plan, run
-from tflq.engine.kernels.exactness import EXACT, SAME_LIBM, Exactness, close
+from tflq.engine.kernels.kernel import EXACT, SAME_LIBM, Exactness, close
 from tflq.engine.profiles import Profile
 
 MEASURED, UNMEASURED = close("an order of sums", 4), close("an order of sums")

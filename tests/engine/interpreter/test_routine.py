@@ -10,11 +10,11 @@ import pytest
 from support.suites import ROOT
 from support.toys import PROFILE, graph, ints, tensor
 from tflq import Interpreter
-from tflq.devices.conformance.one_operator import T, build
+from tflq.devices.suites.draft import T, build
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import Plan, State, make_plan, run
-from tflq.engine.interpreter.arrays import admit
-from tflq.engine.interpreter.limits import Limits
+from tflq.engine.interpreter.evaluation import admit
+from tflq.engine.interpreter.plan import Limits
 from tflq.engine.interpreter.routine import routine
 from tflq.engine.profiles import by_name
 from tflq.errors import LimitError, UndefinedResultError
@@ -110,9 +110,22 @@ def test_large_results_that_are_views_outlive_what_they_show() -> None:
         assert np.unique(trace.values[4]).tolist() == [8 * value]
 
 
-def test_late_shapes_have_no_routine() -> None:
+def test_late_shapes_are_bound_in_each_run() -> None:
     dynamic = graph([tensor()] * 4, [("COPY", [0], [1]), ("ONES", [1], [2]), ("DOUBLE", [2], [3])], [0], [3])
-    assert routine(make_plan(dynamic, PROFILE)) is None
+    plan, state = make_plan(dynamic, PROFILE), State()
+    for sizes in ((2, 3), (1, 4), (2, 3), (5, 0), (1, 1)):
+        assert np.array_equal(run(plan, {0: ints(*sizes)}, state).values[3], np.full(sizes, 2))
+    assert state.routine
+
+
+def test_late_shapes_keep_the_limit() -> None:
+    dynamic = graph([tensor()] * 4, [("COPY", [0], [1]), ("ONES", [1], [2]), ("DOUBLE", [2], [3])], [0], [3])
+    plan, state = make_plan(dynamic, PROFILE, limits=Limits(memory=1 << 20)), State()
+    for _ in range(3):
+        run(plan, {0: ints(2, 3)}, state)
+    with pytest.raises(LimitError, match="operator 1 ONES"):
+        run(plan, {0: ints(1 << 10, 1 << 10)}, state)
+    assert run(plan, {0: ints(1, 1)}, state).values[3].tolist() == [[2]]
 
 
 def test_a_block_beyond_the_memory_limit_is_not_made() -> None:
@@ -120,8 +133,8 @@ def test_a_block_beyond_the_memory_limit_is_not_made() -> None:
     profile = by_name("litert-ref")
     plan = make_plan(load(path), profile)
     with pytest.raises(LimitError):
-        make_plan(load(path), profile, limits=Limits(memory=plan.peak_memory - 1))
-    assert routine(make_plan(load(path), profile, limits=Limits(memory=plan.peak_memory * 2))) is not None
+        make_plan(load(path), profile, limits=Limits(memory=plan.cost.peak_memory - 1))
+    assert routine(make_plan(load(path), profile, limits=Limits(memory=plan.cost.peak_memory * 2))) is not None
 
 
 def test_steps_are_bound_to_inputs_that_stay_the_same_arrays() -> None:

@@ -7,10 +7,9 @@ import pytest
 
 from support import suites
 from tflq.engine.api.files import load
-from tflq.engine.api.interpreter import Interpreter
-from tflq.engine.api.timing import operator_times
+from tflq.engine.api.interpreter import Interpreter, operator_times
 from tflq.engine.interpreter import State, make_plan, run
-from tflq.engine.interpreter.timing import time_operators
+from tflq.engine.interpreter.execution import time_operators
 from tflq.engine.profiles import by_name
 from tflq.errors import StateError
 

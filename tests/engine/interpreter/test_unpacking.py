@@ -11,7 +11,7 @@ from support.graphs import Graph, Op, build
 from support.single_op import Array, T
 from tflq.engine.api.interpreter import Interpreter
 from tflq.engine.interpreter import make_plan
-from tflq.engine.interpreter.unpacking import readers_left, unpack_tensors
+from tflq.engine.interpreter.fusions import readers_left, unpack_tensors
 from tflq.engine.profiles import by_name
 from tflq.errors import UnsupportedError
 from tflq.model.flatbuf import read

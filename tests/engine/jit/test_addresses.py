@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tflq.engine.jit import addresses, code_cache, shipped, targets
-from tflq.engine.jit.addresses import Unavailable, address_of
-from tflq.engine.jit.collecting import Collection
-from tflq.engine.jit.compilations import heard
-from tflq.engine.jit.compiled import compiling_is_off
-from tflq.engine.jit.emitting import emit
-from tflq.engine.jit.images import Code
-from tflq.engine.jit.objects import Image
+from tflq.engine.jit import code_store, native, processors
+from tflq.engine.jit import code_store as code_cache
+from tflq.engine.jit import code_store as shipped
+from tflq.engine.jit.building import CollectingCollection, emit
+from tflq.engine.jit.compiled import compiling_is_off, heard
+from tflq.engine.jit.images import Image, MachineCode, load
+from tflq.engine.jit.native import Unavailable, address_of
 
 pytestmark = pytest.mark.skipif(compiling_is_off(), reason="there is no machine code where the source runs as Python")
 
@@ -65,8 +65,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a new folder of machine code, without any that is shipped or loaded."""
     path = tmp_path / "code"
     kept = code_cache.CodeFolder(path)
-    monkeypatch.setattr(addresses, "code_folder", lambda: kept)
-    monkeypatch.setattr(addresses, "_KNOWN", {})
+    monkeypatch.setattr(code_store, "code_folder", lambda: kept)
+    monkeypatch.setattr(native, "_KNOWN", {})
     monkeypatch.setattr(shipped, "is_here", lambda: False)
     return path
 
@@ -79,7 +79,7 @@ def test_a_function_is_emitted_once_and_then_found(folder: Path, monkeypatch: py
     assert compilations.functions == 2
     assert _stored(address) == 7
     assert len(list(folder.iterdir())) == 2
-    monkeypatch.setattr(addresses, "_KNOWN", {})  # as in the next process
+    monkeypatch.setattr(native, "_KNOWN", {})  # as in the next process
     with heard() as compilations:
         assert _stored(address_of("store", "7", _never)) == 7
     assert compilations.functions == 0
@@ -90,12 +90,12 @@ def test_damaged_code_is_emitted_again(folder: Path, monkeypatch: pytest.MonkeyP
     address_of("store", "7", _storing(7))
     (file,) = folder.iterdir()
     if damage is None:  # intact on the disk, but no machine code
-        name, kept = file.name, addresses.code_folder()
+        name, kept = file.name, code_store.code_folder()
         file.unlink()
         kept.write(name, b"garbage")
     else:
         file.write_bytes(damage)
-    monkeypatch.setattr(addresses, "_KNOWN", {})
+    monkeypatch.setattr(native, "_KNOWN", {})
     assert _stored(address_of("store", "7", _storing(9))) == 9
 
 
@@ -104,7 +104,7 @@ def test_shipped_code_precedes_the_disk(folder: Path, monkeypatch: pytest.Monkey
     content = {shipped.name_of("store", "7"): emit(_storing(5)).packed(), shipped.name_of("store", "8"): b"damaged"}
     monkeypatch.setattr(shipped, "is_here", lambda: True)
     monkeypatch.setattr(shipped, "read", content.get)
-    monkeypatch.setattr(addresses, "_KNOWN", {})
+    monkeypatch.setattr(native, "_KNOWN", {})
     assert _stored(address_of("store", "7", _never)) == 5
     assert _stored(address_of("store", "8", _storing(8))) == 8
 
@@ -115,7 +115,7 @@ def test_without_memory_for_code_there_is_no_address(
     def refuse(body: object) -> int:
         raise OSError(13, "not permitted")
 
-    monkeypatch.setattr(addresses, "load", refuse)
+    monkeypatch.setattr(native, "load", refuse)
     with pytest.raises(Unavailable, match="not permitted"):
         address_of("store", "7", _storing(7))
     assert "cannot be loaded" in caplog.text
@@ -126,8 +126,8 @@ def test_a_function_that_calls_an_unknown_one_has_no_address(folder: Path) -> No
         address_of("call", "", _calling("no_such"))
 
 
-@pytest.mark.parametrize("level", targets.LEVELS, ids=lambda level: level.name)
-def test_code_for_every_level_is_an_image(level: targets.Level) -> None:
+@pytest.mark.parametrize("level", processors.LEVELS, ids=lambda level: level.name)
+def test_code_for_every_level_is_an_image(level: processors.ProcessorLevel) -> None:
     body = emit(_storing(1 << 40), level).body
     assert isinstance(body, Image)
     assert not body.moved
@@ -136,17 +136,17 @@ def test_code_for_every_level_is_an_image(level: targets.Level) -> None:
 
 def test_a_collection_keeps_what_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """For a level that this machine lacks, functions are kept, and not loaded."""
-    own, collection = targets.levels(), Collection.__new__(Collection)
+    own, collection = processors.levels(), CollectingCollection.__new__(CollectingCollection)
     for is_own in (True, False):
         collection.entries, collection._level, collection._is_own = {}, own[0], is_own
-        address = collection._collect_written("name", _storing(3))
+        code = collection._collect("name", partial(emit, _storing(3)), is_written=True)
         assert list(collection.entries) == ["name"]
-        assert (_stored(address) == 3) if is_own else address == 0
+        assert (_stored(load(code.body)) == 3) if is_own else not code.body
 
 
 def test_llvm_loads_object_files_where_images_cannot_be(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tflq.engine.jit.machines.loads_images", lambda: False)
-    made: list[Code] = []
-    monkeypatch.setattr(addresses, "_emit", lambda write: made.append(emit(write)) or made[-1])
+    monkeypatch.setattr("tflq.engine.jit.processors.loads_images", lambda: False)
+    made: list[MachineCode] = []
+    monkeypatch.setattr(native, "_emit", lambda write, level: made.append(emit(write, level)) or made[-1])
     assert _stored(address_of("store", "4", _storing(4))) == 4
     assert isinstance(made[0].body, bytes)

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import tflq
-from tflq.engine.jit import code_cache, compiled, targets
+from tflq.engine.jit import code_store, compiled, processors
 from tflq.engine.jit.building import build
-from tflq.engine.jit.code_cache import CodeFolder
+from tflq.engine.jit.code_store import CodeFolder
 
 posix = pytest.mark.skipif(os.name != "posix", reason="Windows has no such modes")
 as_root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give files away")
@@ -167,7 +167,7 @@ COMPILED, LOADED = (60, "compiled"), (60, "loaded")
 def run(folder: CodeFolder, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
     """Runs the outer of two functions of some source: its result for 20, and where its machine code came from."""
     built: list[Any] = []
-    monkeypatch.setattr("tflq.engine.jit.native.code_folder", lambda: folder)
+    monkeypatch.setattr("tflq.engine.jit.code_store.code_folder", lambda: folder)
     monkeypatch.setattr(
         "tflq.engine.jit.building.build", lambda *args, **words: built.append(args) or build(*args, **words)
     )
@@ -206,11 +206,11 @@ def test_machine_code_of_other_source_is_not_used(run: Any, old: str, new: str, 
 
 def test_machine_code_with_bounds_checks_is_kept_apart(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     run()
-    targets.stamp.cache_clear()
+    processors.stamp.cache_clear()
     with monkeypatch.context() as patch:
         patch.setenv("NUMBA_BOUNDSCHECK", "1")
         assert run() == COMPILED
-    targets.stamp.cache_clear()
+    processors.stamp.cache_clear()
     assert run() == LOADED
 
 
@@ -299,7 +299,7 @@ def test_where_the_cache_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    code_folder = code_cache.code_folder.__wrapped__
+    code_folder = code_store.code_folder.__wrapped__
     assert code_folder().path == tmp_path / ".cache/tflq/machine-code"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert code_folder().path == tmp_path / ".cache/tflq/machine-code"
@@ -314,7 +314,7 @@ def test_no_home_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog
         monkeypatch.delenv(name, raising=False)
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(tmp_path / "gone"))
-    folder = code_cache.code_folder.__wrapped__()
+    folder = code_store.code_folder.__wrapped__()
     folder.write("f", b"machine code")
     assert folder.read("f") is None
     assert "there is no home folder" in caplog.text

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tflq.engine.jit import linking
+from tflq.engine.jit import compiled
 
 #: A chain of compiled functions, with a numba that claims another version.
 CALLS = """
@@ -43,9 +43,9 @@ def test_interfaces_that_are_not_there_are_named(
     def missing() -> None:
         raise ImportError("cannot import name '_LowerResult'")
 
-    linking.is_known.cache_clear()
-    monkeypatch.setattr(linking, "_parts", missing)
+    compiled.is_known.cache_clear()
+    monkeypatch.setattr(compiled, "_parts", missing)
     with caplog.at_level(logging.WARNING, logger="tflq"):
-        assert not linking.is_known()
+        assert not compiled.is_known()
     assert "_LowerResult" in caplog.text
-    linking.is_known.cache_clear()
+    compiled.is_known.cache_clear()

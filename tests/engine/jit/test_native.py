@@ -13,14 +13,13 @@ import numpy as np
 import pytest
 
 from support.tiles import has_arm_tools
-from tflq.engine.jit import images, native, objects, shipped, targets
-from tflq.engine.jit.arguments import UnknownArgument, add_types, pack, results
+from tflq.engine.jit import code_store, images, native, processors
+from tflq.engine.jit import images as objects
 from tflq.engine.jit.building import build
 from tflq.engine.jit.compiled import Int, Real, compiled, compiling_is_off, writes
-from tflq.engine.jit.images import Code, unpacked
-from tflq.engine.jit.machine_calls import MachineCall
-from tflq.engine.jit.machines import NotBuildable
-from tflq.engine.jit.objects import Image, NotLinkable, link
+from tflq.engine.jit.images import Image, MachineCode, NotLinkable, link, unpacked
+from tflq.engine.jit.native import MachineCall, UnknownArgument, add_types, pack, results
+from tflq.engine.jit.processors import NotBuildable
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.typing import Array
 
@@ -172,16 +171,16 @@ def test_words_and_types() -> None:
 
 
 @pytest.fixture(scope="module")
-def code() -> Code:
+def code() -> MachineCode:
     return build(_several.linkable(), (1, 1.0))
 
 
-def test_code_is_what_was_packed(code: Code) -> None:
+def test_code_is_what_was_packed(code: MachineCode) -> None:
     assert unpacked(code.packed()) == code
-    assert unpacked(Code(b"object", "n").packed()) == Code(b"object", "n")
+    assert unpacked(MachineCode(b"object", "n").packed()) == MachineCode(b"object", "n")
 
 
-def test_damaged_code_is_refused(code: Code) -> None:
+def test_damaged_code_is_refused(code: MachineCode) -> None:
     whole = code.packed()
     for damaged in (
         b"",
@@ -207,7 +206,7 @@ def test_a_function_that_is_not_there() -> None:
 
 
 def test_llvm_loads_object_files_where_images_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tflq.engine.jit.machines.loads_images", lambda: False)
+    monkeypatch.setattr("tflq.engine.jit.processors.loads_images", lambda: False)
     made = build(_several.linkable(), (1, 1.0))
     assert isinstance(made.body, bytes)
     entry = native.Entry(unpacked(made.packed()), False)
@@ -233,30 +232,32 @@ def test_numba_is_not_imported_for_code_that_is_there(tmp_path: Path) -> None:
 # --- levels of processors ---------------------------------------------------------------------------------------------
 
 
-def test_shipped_code_is_found_by_source_and_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: Code) -> None:
-    own = targets.levels()[0]
-    name = shipped.name_of("f", "origin", "i8")
-    (tmp_path / f"{own.name}.code").write_bytes(shipped.pack({name: code.packed(), "g": b"x"}))
-    monkeypatch.setattr(shipped, "folder", lambda: tmp_path)
-    shipped._packs.cache_clear()
+def test_shipped_code_is_found_by_source_and_types(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: MachineCode
+) -> None:
+    own = processors.levels()[0]
+    name = code_store.name_of("f", "origin", "i8")
+    (tmp_path / f"{own.name}.code").write_bytes(code_store.pack({name: code.packed(), "g": b"x"}))
+    monkeypatch.setattr(code_store, "folder", lambda: tmp_path)
+    code_store._packs.cache_clear()
     try:
-        assert shipped.is_here()
-        assert shipped.read(name) == code.packed()
-        assert shipped.read("g") == b"x"
-        assert shipped.read(shipped.name_of("f", "origin", "f8")) is None
-        for damaged in (b"", b"garbage" * 9, shipped.pack({"g": b"x"})[:20], shipped.pack({"g": b"xy"})[:-1]):
+        assert code_store.is_here()
+        assert code_store.read(name) == code.packed()
+        assert code_store.read("g") == b"x"
+        assert code_store.read(code_store.name_of("f", "origin", "f8")) is None
+        for damaged in (b"", b"garbage" * 9, code_store.pack({"g": b"x"})[:20], code_store.pack({"g": b"xy"})[:-1]):
             (tmp_path / f"{own.name}.code").write_bytes(damaged)
-            shipped._packs.cache_clear()
-            assert not shipped.is_here()
-        whole = bytearray(shipped.pack({"g": b"x", "h": b"y"}))
+            code_store._packs.cache_clear()
+            assert not code_store.is_here()
+        whole = bytearray(code_store.pack({"g": b"x", "h": b"y"}))
         whole[-1] ^= 1
         (tmp_path / f"{own.name}.code").write_bytes(whole)
-        shipped._packs.cache_clear()
-        assert (shipped.read("g"), shipped.read("h")) == (b"x", None)
+        code_store._packs.cache_clear()
+        assert (code_store.read("g"), code_store.read("h")) == (b"x", None)
         with pytest.raises(ValueError, match="damaged: h"):
-            shipped.unpacked(bytes(whole))
+            code_store.shipped_unpacked(bytes(whole))
     finally:
-        shipped._packs.cache_clear()
+        code_store._packs.cache_clear()
 
 
 @pytest.mark.parametrize("settings", [{"NUMBA_CPU_FEATURES": ""}, {"NUMBA_CPU_NAME": "generic"}])
@@ -265,22 +266,22 @@ def test_no_features_are_no_vector_code(settings: dict[str, str], monkeypatch: p
     monkeypatch.delenv("NUMBA_CPU_FEATURES", raising=False)
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    assert targets.features() == frozenset()
+    assert processors.features() == frozenset()
 
 
 def test_settings_of_numba_precede_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CPU_FEATURES", "+sse2,+avx2,-avx512f,+fma")
-    assert targets.features() == {"sse2", "avx2", "fma"}
+    assert processors.features() == {"sse2", "avx2", "fma"}
     monkeypatch.setenv("NUMBA_ENABLE_AVX", "0")
-    assert targets.features() == {"sse2"}
-    assert targets.levels() == ()
+    assert processors.features() == {"sse2"}
+    assert processors.levels() == ()
 
 
 def test_linux_and_llvm_find_the_same_features() -> None:
     from numba.core.codegen import get_host_cpu_features
 
-    named = frozenset().union(*(level.features for level in targets.LEVELS if level.machine == targets.machine()))
-    assert targets._own() & named == targets._split(get_host_cpu_features()) & named
+    named = frozenset().union(*(level.features for level in processors.LEVELS if level.machine == processors.machine()))
+    assert processors._own() & named == processors._split(get_host_cpu_features()) & named
 
 
 RUNNER = r"""
@@ -322,7 +323,7 @@ int main(int n, char **arg) { /* image, size, entry, words, number of words, slo
 
 @pytest.mark.skipif(not has_arm_tools(), reason="needs qemu-aarch64 and aarch64-linux-gnu-gcc")
 def test_images_of_aarch64_compute_under_emulation(tmp_path: Path) -> None:
-    level = next(level for level in targets.LEVELS if level.name == "aarch64")
+    level = next(level for level in processors.LEVELS if level.name == "aarch64")
     data = (np.arange(16) ** 2 - 7).astype(np.int32)
     x, out = data[:8], data[8:]
     (tmp_path / "run.c").write_text(RUNNER)
@@ -363,7 +364,7 @@ def _filled(x: Array, out: Array) -> None:
 
 def test_every_level_is_better_than_the_next() -> None:
     for machine in ("x86_64", "aarch64"):
-        own = [level.features for level in targets.LEVELS if level.machine == machine]
+        own = [level.features for level in processors.LEVELS if level.machine == machine]
         assert all(better > worse for better, worse in itertools.pairwise(own))
 
 

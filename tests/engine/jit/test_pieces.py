@@ -7,19 +7,21 @@ from math import prod
 import numpy as np
 import pytest
 
+from support.each import each
 from tflq.engine.jit import pieces
 from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import blocks, in_pieces, in_steps, matmul, ranges
 from tflq.typing import Array
 
 
-@pytest.mark.parametrize("extents", [(1,), (7,), (0,), (3, 4), (1, 9, 2), (5, 1, 3), (2, 0, 3), (2, 3, 4, 5)])
-@pytest.mark.parametrize("most", [0, 1, 2, 5, 11, 60, 1000])
+@each("extents", [(1,), (7,), (0,), (3, 4), (1, 9, 2), (5, 1, 3), (2, 0, 3), (2, 3, 4, 5)])
+@each("most", [0, 1, 2, 5, 11, 60, 1000])
 def test_blocks_are_the_whole_in_order_and_contiguous(extents: tuple[int, ...], most: int) -> None:
     array = np.arange(prod(extents)).reshape(extents)
-    parts = [array[block] for block in blocks(extents, most)]
-    assert [v for part in parts for v in part.ravel()] == list(range(array.size))
-    assert all(part.flags.c_contiguous and 0 < part.size <= max(1, most) for part in parts if array.size)
+    for most in (0, 1, 2, 5, 11, 60, 1000):
+        parts = [array[block] for block in blocks(extents, most)]
+        assert [v for part in parts for v in part.ravel()] == list(range(array.size)), most
+        assert all(part.flags.c_contiguous and 0 < part.size <= max(1, most) for part in parts if array.size), most
 
 
 @pytest.mark.parametrize("most", [1, 4, 5, 11, 100])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from flatbuffers import flexbuffers
 
-from tflq.engine.kernels.families.custom_options import Options, flag, integer, options_of, real
+from tflq.engine.kernels.families.custom_options import Options, flag, option_integer, options_of, real
 from tflq.engine.kernels.kernel import Node
 from tflq.errors import ModelError
 from tflq.model.ir import Record
@@ -23,7 +23,7 @@ def dumped(**values: Any) -> Options:
 
 def test_numbers_of_all_kinds() -> None:
     read = dumped(a=7, b=-3, c=2.75, d=True, e=2**40, f=None)
-    assert [integer(read, name, 9) for name in "abcdefg"] == [7, -3, 2, 1, 2**40, 0, 9]
+    assert [option_integer(read, name, 9) for name in "abcdefg"] == [7, -3, 2, 1, 2**40, 0, 9]
     assert [real(read, name) for name in "acdg"] == [7.0, 2.75, 1.0, 0.0]
     assert [flag(read, name) for name in "adfg"] == [True, True, False, False]
 
@@ -31,28 +31,28 @@ def test_numbers_of_all_kinds() -> None:
 @pytest.mark.parametrize("value", ["12", [1, 2], {"x": 1}, b"blob"], ids=["text", "vector", "map", "blob"])
 def test_what_is_no_number_is_refused_when_it_is_asked_for(value: Any) -> None:
     read = dumped(size=value, other=5)
-    assert integer(read, "other") == 5
+    assert option_integer(read, "other") == 5
     with pytest.raises(ModelError, match="custom option size is no number"):
-        integer(read, "size")
+        option_integer(read, "size")
 
 
 def test_infinite_integers_are_refused() -> None:
     with pytest.raises(ModelError, match="an integer, got inf"):
-        integer(dumped(size=float("inf")), "size")
+        option_integer(dumped(size=float("inf")), "size")
 
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"\1\4\1", bytes(flexbuffers.Dumps([1, 2])), bytes(range(256))])
 def test_what_is_no_map_is_refused(data: bytes) -> None:
     with pytest.raises(ModelError, match=r"custom option"):
-        integer(options(data), "size")
+        option_integer(options(data), "size")
 
 
 def test_what_a_map_points_to_besides_is_not_unfolded() -> None:
     """Each of 60 vectors holds the one below it twice: 2**60 values, read as a tree."""
     read = options(doubling(60))
-    assert integer(read, "size") == 5
+    assert option_integer(read, "size") == 5
     with pytest.raises(ModelError, match="custom option bomb is no number"):
-        integer(read, "bomb")
+        option_integer(read, "bomb")
 
 
 def doubling(levels: int) -> bytes:

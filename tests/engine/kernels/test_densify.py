@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from support import contracting as c
+from support.each import each
 from support.single_op import Array, T, assert_same, build, tflq
 from tflq.errors import ModelError, UnsupportedError
 from tflq.model.flatbuf import read, write
@@ -101,8 +102,8 @@ FORMATS: tuple[tuple[tuple[int, ...], Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("type_", ["float32", "float16", "int8"])
-@pytest.mark.parametrize("number", range(len(FORMATS)))
+@each("type_", ["float32", "float16", "int8"])
+@each("number", range(len(FORMATS)))
 def test_densify(type_: str, number: int) -> None:
     rng = np.random.default_rng(number)
     shape, (order, compressed, *blocks) = FORMATS[number]
@@ -113,7 +114,7 @@ def test_densify(type_: str, number: int) -> None:
     assert_same(sparse_model(build("DENSIFY", [x], [y]), 0, sparsity, elements), [], FORMATS[number])
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_fully_connected_float(seed: int) -> None:
     rng = np.random.default_rng([seed, 1])
     shape = (int(rng.integers(1, 7)), 4 * int(rng.integers(1, 7)))
@@ -134,7 +135,7 @@ def _blocks_of_sixteen(rng: np.random.Generator, extreme: bool) -> Array:
     return _holes(rng, value, 16)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@each("seed", range(24))
 def test_fully_connected_int8(seed: int) -> None:
     rng = np.random.default_rng([seed, 2])
     value = _blocks_of_sixteen(rng, seed % 3 == 0)
@@ -150,8 +151,8 @@ def test_fully_connected_int8(seed: int) -> None:
     assert_same(sparse_model(model, 1, *stored(value, [0, 1, 2], [False, True, False], [(1, 16)])), [codes], seed)
 
 
-@pytest.mark.parametrize("type_", ["int8", "uint8"])
-@pytest.mark.parametrize("seed", range(16))
+@each("type_", ["int8", "uint8"])
+@each("seed", range(16))
 def test_fully_connected_hybrid(type_: str, seed: int) -> None:
     rng = np.random.default_rng([seed, 3])
     value = _blocks_of_sixteen(rng, seed % 3 == 0)

@@ -5,10 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from support.single_op import Array, T, _run, build
+from support.each import each
+from support.single_op import FULL, Array, T, build, litert
 from tflq.engine.numerics import eigen
-from tflq.engine.numerics.eigen_activations import logistic, tanh
-from tflq.engine.runtimes import processor
+from tflq.engine.numerics.eigen import logistic, tanh
+from tflq.engine.runtimes.child import tflq_processor as processor
 
 #: What Eigen finds on this machine.
 CACHE = processor.describe()["first_level_cache"] or eigen.FIRST_LEVEL_CACHE
@@ -16,10 +17,7 @@ CACHE = processor.describe()["first_level_cache"] or eigen.FIRST_LEVEL_CACHE
 
 def _live(model: bytes, x: Array) -> Array:
     """LiteRT's kernel that calls Eigen, without delegates."""
-    runtime = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
-    resolver = runtime.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    interpreter = runtime.Interpreter(model_content=model, num_threads=1, experimental_op_resolver_type=resolver)
-    return np.asarray(_run(interpreter, [x])[0])
+    return litert(model, [x], FULL)[0]
 
 
 def _dense(weights: Array, x: Array) -> bytes:
@@ -27,8 +25,8 @@ def _dense(weights: Array, x: Array) -> bytes:
     return build("FULLY_CONNECTED", inputs, [T("float32", (len(x), len(weights)))], ("FullyConnectedOptions", {}))
 
 
-@pytest.mark.parametrize("rows", [1, 2, 4, 7, 9])
-@pytest.mark.parametrize("units", [1, 3, 4, 7, 8, 13, 40])
+@each("rows", [1, 2, 4, 7, 9])
+@each("units", [1, 3, 4, 7, 8, 13, 40])
 def test_product(rows: int, units: int) -> None:
     """Every way that a product can take, by its sizes; the deepest two are cut into panels."""
     rng = np.random.default_rng([rows, units])

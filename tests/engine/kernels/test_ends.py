@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 
 from support import single_op
+from support.each import each
+from support.processors import own
+from support.running import run_once
 from support.single_op import Array, T, build
 from tflq.engine.api.interpreter import Interpreter
 from tflq.engine.kernels.families.contraction import Output
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
-from tflq.engine.numerics.float32_stages import FloatRoundingEven, FloatRoundingWrapped
-from tflq.engine.numerics.stages import OutputPipeline, SaturatedTwice
-from tflq.engine.numerics.steps import pipeline_steps
-from tflq.proof.steps import never_falls
+from tflq.engine.numerics.stage_roundings import FloatRoundingEven, FloatRoundingWrapped, SaturatedTwice
+from tflq.engine.numerics.stages import OutputPipeline
+from tflq.proof.products import never_falls
 
 RESOLVERS = {
     "litert-ref": "BUILTIN_REF",
@@ -87,12 +89,12 @@ FORMS = ("FULLY_CONNECTED", "CONV_2D", "TRANSPOSE_CONV", "by channel", "multipli
 
 def run(model: bytes, profile: str, x: Array) -> Array:
     interpreter = Interpreter(model_content=model, profile=profile)
-    return single_op._run(interpreter, [x])[0]
+    return run_once(interpreter, [x])[0]
 
 
-@pytest.mark.parametrize("profile", RESOLVERS)
-@pytest.mark.parametrize("op", FORMS)
-@pytest.mark.parametrize("type_", [INT8, UINT8], ids=lambda t: t.name)
+@each("profile", RESOLVERS)
+@each("op", FORMS)
+@each("type_", [INT8, UINT8], ids=lambda t: t.name)
 def test_sums_beyond_the_codes_are_as_in_litert(type_: Type, op: str, profile: str) -> None:
     for zero_point in type_.zero_points:
         for real, limit in ((1.5, 0), (100.0, 0), (250.0, 0), (1.5, 3)):
@@ -100,7 +102,7 @@ def test_sums_beyond_the_codes_are_as_in_litert(type_: Type, op: str, profile: s
                 continue
             model, x = contraction(op, type_, zero_point, real, limit)
             (want,) = single_op.litert(model, [x], RESOLVERS[profile])
-            assert np.array_equal(run(model, profile, x), want), (zero_point, real, limit)
+            assert np.array_equal(run(model, own(profile), x), want), (zero_point, real, limit)
 
 
 @pytest.mark.parametrize("op", FORMS)
@@ -119,12 +121,12 @@ def test_shifts_of_gemmlowp_saturate(op: str) -> None:
     assert np.array_equal(codes[0], np.clip(SUMS.astype(np.int64) * 250 + 3, 0, 255))
 
 
-@pytest.mark.parametrize("zero_point", [-128, -1, 0, 127])
-@pytest.mark.parametrize("stage", [FloatRoundingEven, FloatRoundingWrapped, SaturatedTwice])
+@each("zero_point", [-128, -1, 0, 127])
+@each("stage", [FloatRoundingEven, FloatRoundingWrapped, SaturatedTwice])
 def test_steps_in_words_and_proofs_know_what_wraps(stage: Any, zero_point: int) -> None:
     pipeline = OutputPipeline(stage.of([100.0]), ZeroPoint(zero_point), Clamp(-128, 100), np.dtype(np.int8))
     codes = pipeline(SUMS.reshape(-1, 1)).reshape(-1)
-    assert [int(pipeline_steps(pipeline, int(one))[-1].value) for one in SUMS] == codes.tolist()
+    assert [int(pipeline.worked(int(one))[-1].value) for one in SUMS] == codes.tolist()
     wraps = stage is FloatRoundingWrapped and zero_point < 0
     assert bool(codes[0] == 127) is wraps
     rises = never_falls(Output(np.zeros(1, np.int32), pipeline), *np.array([[-(2**31)], [2**31 - 1]]))

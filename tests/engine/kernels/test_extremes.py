@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from support.each import each
 from support.single_op import T, assert_same, build
 
 OPTIONS = {"ARG_MAX": "ArgMaxOptions", "ARG_MIN": "ArgMinOptions"}
@@ -24,8 +25,8 @@ def test_four_elements_in_every_order(op: str) -> None:
     assert_same(_model(op, rows.shape, 1), [rows])
 
 
-@pytest.mark.parametrize("op", OPTIONS)
-@pytest.mark.parametrize("seed", range(40))
+@each("op", OPTIONS)
+@each("seed", range(40))
 def test_nan(op: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     shape = tuple(int(n) for n in rng.integers(1, 14, rng.integers(1, 4)))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.each import each
 from support.parameters import floats
 from support.single_op import T, assert_same, build, tflq
 from tflq.errors import ModelError
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_l2_pool(seed):
     rng = np.random.default_rng(seed)
     shape = (int(rng.integers(1, 3)), *(int(v) for v in rng.integers(1, 9, 2)), int(rng.integers(1, 5)))
@@ -73,7 +74,7 @@ def outputs(sizes, kernel, options):
     return tuple(made)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_conv_3d(seed):
     rng = np.random.default_rng(seed)
     sizes, kernel, depth, filters, options = volume(rng, seed)
@@ -85,7 +86,7 @@ def test_conv_3d(seed):
     assert_same(model, [rng.normal(size=x).astype(np.float32)], (x, w, options))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_conv_3d_transpose(seed):
     rng = np.random.default_rng(100 + seed)
     sizes, kernel, depth, filters, options = volume(rng, seed)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.each import each
 from support.single_op import T, assert_same, build, draw, tflq
 from tflq.errors import ModelError
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32"]
 
 
-@pytest.mark.parametrize("type_", ["float32", "uint8", "int8", "int16", "int32", "int64", "bool"])
-@pytest.mark.parametrize("index", ["int32", "int64"])
+@each("type_", ["float32", "uint8", "int8", "int16", "int32", "int64", "bool"])
+@each("index", ["int32", "int64"])
 def test_fill(type_: str, index: str) -> None:
     rng, value = np.random.default_rng(51), T(type_, ())
     for shape in ((3,), (2, 3, 1), ()):
@@ -56,9 +57,9 @@ def test_zeros_like(type_: str) -> None:
     assert_same(build("ZEROS_LIKE", [x], [T(type_, ())]), [draw(np.random.default_rng(53), x)])
 
 
-@pytest.mark.parametrize("type_", ["float32", "int32", "int64"])
-@pytest.mark.parametrize("exclusive", [False, True])
-@pytest.mark.parametrize("reverse", [False, True])
+@each("type_", ["float32", "int32", "int64"])
+@each("exclusive", [False, True])
+@each("reverse", [False, True])
 def test_cumsum(type_: str, exclusive: bool, reverse: bool) -> None:
     rng = np.random.default_rng(54)
     for shape in ((9,), (3, 17), (2, 5, 33), (2, 3, 2, 5)):
@@ -72,8 +73,8 @@ def test_cumsum(type_: str, exclusive: bool, reverse: bool) -> None:
             assert_same(model, [values], (shape, axis))
 
 
-@pytest.mark.parametrize("type_", INTEGERS)
-@pytest.mark.parametrize("op", ["BITWISE_XOR", "RIGHT_SHIFT"])
+@each("type_", INTEGERS)
+@each("op", ["BITWISE_XOR", "RIGHT_SHIFT"])
 def test_bits(type_: str, op: str) -> None:
     rng = np.random.default_rng(55)
     shapes = [

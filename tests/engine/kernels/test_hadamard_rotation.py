@@ -1,4 +1,4 @@
-"""`tflq/engine/kernels/hadamard_rotation.py` against live LiteRT, whose optimized resolver alone has it."""
+"""`tflq/engine/kernels/signals.py` against live LiteRT, whose optimized resolver alone has it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from flatbuffers import flexbuffers
 
 from support import graphs as g
+from support.each import each
 from support.single_op import T, assert_same, tflq
 from tflq.engine.profiles import PROFILES
 from tflq.errors import ModelError
@@ -18,7 +19,7 @@ def model(shape: tuple[int, ...], size: int, type_: str = "float32", out: tuple[
     return g.build(g.Graph([T(type_, shape), T(type_, shape if out is None else out)], (0,), (1,), [op]))
 
 
-@pytest.mark.parametrize(
+@each(
     ("shape", "size"),
     [
         ((3, 8), 8),
@@ -33,7 +34,7 @@ def model(shape: tuple[int, ...], size: int, type_: str = "float32", out: tuple[
     ],
     ids=str,
 )
-@pytest.mark.parametrize("type_", ["float32", "int32"])
+@each("type_", ["float32", "int32"])
 def test_bits_are_the_runtimes(shape: tuple[int, ...], size: int, type_: str) -> None:
     x = np.random.default_rng(size).standard_normal(shape).astype(np.float32) * np.float32(3)
     for resolver in ("BUILTIN", "BUILTIN_WITHOUT_DEFAULT_DELEGATES"):

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tflq.engine.kernels.families import hybrid_sums
-from tflq.engine.kernels.families.hybrid_sums import HybridSums
+from tflq.engine.kernels.families import hybrid
+from tflq.engine.kernels.families.hybrid import HybridSums
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_sums_are_those_of_integers(rows: int, length: int, units: int, monkeypa
     codes[0] = 255
     want = codes.astype(np.int64) @ weights.astype(np.int64).T
     tiled = HybridSums.of_rows(weights, rows)
-    monkeypatch.setattr(hybrid_sums, "summed", lambda *_: ())
+    monkeypatch.setattr(hybrid, "summed", lambda *_: ())
     plain = HybridSums.of_rows(weights, rows)
     assert plain.contractions
     assert not plain.tiles

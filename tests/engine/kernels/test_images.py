@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.each import each
 from support.single_op import T, assert_same, build, draw, tflq
 from tflq.errors import ModelError, UndefinedResultError
 
@@ -62,8 +63,8 @@ def test_resizes_refuse() -> None:
         tflq(resize("RESIZE_NEAREST_NEIGHBOR", T("int8", (2, 2)), 3, 3, False, False), [zeros[0, ..., 0]])
 
 
-@pytest.mark.parametrize("type_", BLOCK_TYPES)
-@pytest.mark.parametrize("block", [1, 2, 3])
+@each("type_", BLOCK_TYPES)
+@each("block", [1, 2, 3])
 def test_space_and_depth(type_: str, block: int) -> None:
     rng = np.random.default_rng(63)
     for n, h, w, c in rng.integers(1, 4, (5, 4)):
@@ -93,8 +94,8 @@ QUANTIZED = [
 ]
 
 
-@pytest.mark.parametrize(("type_", "scale", "point"), QUANTIZED)
-@pytest.mark.parametrize("spatial", [1, 2])
+@each(("type_", "scale", "point"), QUANTIZED)
+@each("spatial", [1, 2])
 def test_space_and_batch(type_: str, scale: float | None, point: int, spatial: int) -> None:
     rng = np.random.default_rng(64)
     for _ in range(12):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 import tflq
+from support.each import each
 from support.processors import XNNPACK, has_xnnpack_profile
 from support.running import assert_same, run
 from support.single_op import T, build, litert
@@ -39,7 +39,7 @@ def model(rng: np.random.Generator) -> tuple[bytes, tuple[int, ...]]:
 
 
 @has_xnnpack_profile
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_pools(seed: int) -> None:
     rng = np.random.default_rng([41, seed])
     file, shape = model(rng)

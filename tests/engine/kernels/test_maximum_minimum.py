@@ -1,32 +1,27 @@
-"""`tflq/engine/kernels/maximum_minimum.py` against live LiteRT with XNNPACK: zeros, subnormals and NaN by operand."""
+"""`tflq/engine/kernels/pairs.py` against live LiteRT with XNNPACK: zeros, subnormals and NaN by operand."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
+from support.each import each
 from support.processors import own
+from support.running import run
 from support.single_op import Array, T, build, litert
-from tflq.engine.api.interpreter import Interpreter
 
 SPECIAL = np.array([0.0, -0.0, 1e-40, -1e-40, 1.5, -1.5, np.inf, -np.inf, np.nan, 1e-38, -3e38, 7.0], np.float32)
 
 
 def assert_same(op: str, operands: list[T], inputs: list[Array], shape: tuple[int, ...]) -> None:
     model = build(op, operands, [T("float32", shape)], ("MaximumMinimumOptions", {}))
-    interpreter = Interpreter(model_content=model, profile=own("litert-xnnpack"))
-    interpreter.allocate_tensors()
-    for detail, x in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(detail["index"], x)
-    interpreter.invoke()
-    got = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    got = run(model, inputs, own("litert-xnnpack"))[0]
     want = litert(model, inputs, "BUILTIN")[0]
     same = (got.view(np.uint32) == want.view(np.uint32)) | (np.isnan(got) & np.isnan(want))
     assert same.all(), (op, operands, got[~same], want[~same])
 
 
-@pytest.mark.parametrize("op", ["MAXIMUM", "MINIMUM"])
-@pytest.mark.parametrize(
+@each("op", ["MAXIMUM", "MINIMUM"])
+@each(
     ("first", "second"),
     [
         ((12, 12), (12, 12)),
@@ -48,9 +43,9 @@ def test_two_tensors(op: str, first: tuple[int, ...], second: tuple[int, ...]) -
         assert_same(op, [T("float32", x.shape) for x in inputs], [np.asarray(x, np.float32) for x in inputs], shape)
 
 
-@pytest.mark.parametrize("op", ["MAXIMUM", "MINIMUM"])
-@pytest.mark.parametrize("position", [0, 1])
-@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (12,)])
+@each("op", ["MAXIMUM", "MINIMUM"])
+@each("position", [0, 1])
+@each("shape", [(), (1,), (1, 1), (12,)])
 def test_a_constant(op: str, position: int, shape: tuple[int, ...]) -> None:
     for limit in SPECIAL:
         operands = [T("float32", SPECIAL.shape)]

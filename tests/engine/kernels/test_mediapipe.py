@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.each import each
 from support.graphs import Graph, Op, build
 from support.processors import XNNPACK, has_xnnpack_profile
 from support.running import assert_same, run
 from support.single_op import T, litert
-from tflq.comparison.verification import Verdict, verify
+from tflq.comparison.results import Verdict
+from tflq.comparison.verification.verifying import verify
 from tflq.engine.profiles import PROFILES
 from tflq.errors import TflqError
 
@@ -56,8 +58,8 @@ def pool(rng: np.random.Generator, padding: int) -> tuple[bytes, Array, tuple[in
     return build(Graph([floats(*x), floats(*y), floats(*y)], [0], [1, 2], [op])), normal(rng, *x, strange=0.1), y
 
 
-@pytest.mark.parametrize("seed", range(16))
-@pytest.mark.parametrize("padding", [SAME, VALID])
+@each("seed", range(16))
+@each("padding", [SAME, VALID])
 def test_pooling(padding: int, seed: int) -> None:
     model, x, shape = pool(np.random.default_rng([21, seed]), padding)
     assert check(model, [x], seed)[1].shape == shape
@@ -75,8 +77,8 @@ def test_unpooling(seed: int) -> None:
     check(model, [normal(rng, *x, strange=0.2), places], seed)
 
 
-@pytest.mark.parametrize("seed", range(16))
-@pytest.mark.parametrize("padding", [SAME, VALID])
+@each("seed", range(16))
+@each("padding", [SAME, VALID])
 def test_deconvolution(padding: int, seed: int) -> None:
     rng = np.random.default_rng([23, seed])
     stride = [int(n) for n in rng.integers(1, 4, 2)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tflq
-from tflq.devices.conformance.one_operator import T, build
+from tflq.devices.suites.draft import T, build
 from tflq.errors import UndefinedResultError
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.each import each
 from support.parameters import NUMBERS, SPECIAL, floats, quantized
 from support.single_op import FULL, REFERENCE, T, assert_same, build, draw, litert, tflq
 from tflq.errors import ModelError, UndefinedResultError
@@ -19,8 +20,8 @@ def bits(rng, type_, shape):
     return draw(rng, T(type_, shape))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(
+@each("shape", SHAPES)
+@each(
     ("op", "type_", "resolver"),
     [
         ("SIGN", "float32", "BUILTIN_REF"),
@@ -53,8 +54,8 @@ def test_elu_codes():
         assert_same(build("ELU", [x], [y]), [draw(rng, x)], (x, y), FULL)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("type_", ["float32", "float64", "float16"])
+@each("shape", SHAPES)
+@each("type_", ["float32", "float64", "float16"])
 def test_atan2(type_, shape):
     rng = np.random.default_rng(3)
     y, x = bits(rng, type_, shape), bits(rng, type_, shape)
@@ -101,8 +102,8 @@ def test_atan2_pairs_by_place():
         tflq(build("ATAN2", [x, y], [x]), [draw(rng, x), draw(rng, y)])
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("op", ["REAL", "IMAG", "COMPLEX_ABS"])
+@each("shape", SHAPES)
+@each("op", ["REAL", "IMAG", "COMPLEX_ABS"])
 def test_complex(op, shape):
     rng = np.random.default_rng(5)
     for given, made in (("complex64", "float32"), ("complex128", "float64")):

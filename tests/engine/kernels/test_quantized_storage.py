@@ -11,6 +11,7 @@ from flatbuffers import flexbuffers
 
 from support import contracting as c
 from support import graphs as g
+from support.each import each
 from support.single_op import Array, T, assert_same, build, draw, tflq
 from tflq.engine.api.interpreter import Interpreter
 from tflq.errors import ModelError, OperatorFailed, UndefinedResultError
@@ -18,8 +19,8 @@ from tflq.model.flatbuf import read, write
 from tflq.model.ir import Quantization, Record
 
 
-@pytest.mark.parametrize("bits", [1, 2, 4, 8, 16, 17, 24, 31])
-@pytest.mark.parametrize("seed", range(6))
+@each("bits", [1, 2, 4, 8, 16, 17, 24, 31])
+@each("seed", range(6))
 def test_fake_quant(bits: int, seed: int) -> None:
     rng = np.random.default_rng([bits, seed])
     low, high = (
@@ -96,9 +97,9 @@ def test_numeric_verify_makes_floats_whatever_is_declared(declared: str) -> None
     assert got["dtype"] is np.float32
 
 
-@pytest.mark.parametrize("type_", ["int8", "uint8", "int4", "int2"])
-@pytest.mark.parametrize("output", ["float32", "float16"])
-@pytest.mark.parametrize("seed", range(8))
+@each("type_", ["int8", "uint8", "int4", "int2"])
+@each("output", ["float32", "float16"])
+@each("seed", range(8))
 def test_embedding_lookup(type_: str, output: str, seed: int) -> None:
     rng = np.random.default_rng([seed, len(type_)])
     shape = (7, int(rng.integers(1, 9)), int(rng.integers(1, 4)))[: 2 + seed % 2]
@@ -119,9 +120,9 @@ def _blockwise(model: bytes, tensor: int, block: int) -> bytes:
     return write(replace(whole, subgraphs=(replace(graph, tensors=tensors),)))
 
 
-@pytest.mark.parametrize("type_", ["int4", "int2"])
-@pytest.mark.parametrize("output", ["float32", "float16"])
-@pytest.mark.parametrize("block", [1, 2, 3, 4, 8, 24])
+@each("type_", ["int4", "int2"])
+@each("output", ["float32", "float16"])
+@each("block", [1, 2, 3, 4, 8, 24])
 def test_embedding_lookup_of_blocks(type_: str, output: str, block: int) -> None:
     rng = np.random.default_rng(block)
     scales = T("float16", (5, 24 // block), value=rng.uniform(0.01, 2, (5, 24 // block)))
@@ -169,8 +170,8 @@ def test_weights_through_dequantize(type_: str) -> None:
         assert_same(g.build(g.Graph(tensors, (0,), (3,), ops)), [c.codes(rng, "float32", (2, 5))], several)
 
 
-@pytest.mark.parametrize("batch", [1, 4])
-@pytest.mark.parametrize("seed", range(6))
+@each("batch", [1, 4])
+@each("seed", range(6))
 def test_fully_connected_shuffled(batch: int, seed: int) -> None:
     rng = np.random.default_rng([seed, batch])
     units, length = 4 * int(rng.integers(1, 4)), 16 * int(rng.integers(1, 5))

@@ -12,7 +12,8 @@ from support.graphs import Graph, Op, build
 from support.processors import has_xnnpack_profile
 from support.running import assert_same, run
 from support.single_op import T, litert
-from tflq.comparison.verification import Verdict, verify
+from tflq.comparison.results import Verdict
+from tflq.comparison.verification.verifying import verify
 from tflq.errors import ModelError, UnsupportedError
 
 Array = np.ndarray[Any, Any]

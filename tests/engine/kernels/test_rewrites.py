@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
-from tflq.engine.kernels.rewrites import REWRITES, Effect, Rewrite
+from support.each import each
+from tflq.engine.kernels.notes import Effect, GraphRewrite, rewrites
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.parametrize("rewrite", REWRITES, ids=lambda rewrite: rewrite.function[:40])
-def test_what_changes_bits_is_reproduced_or_named(rewrite: Rewrite) -> None:
+@each("rewrite", rewrites(), ids=lambda rewrite: rewrite.function[:40])
+def test_what_changes_bits_is_reproduced_or_named(rewrite: GraphRewrite) -> None:
     if rewrite.effect == Effect.NONE:
         assert rewrite.when is None
     elif rewrite.when is None:

@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 import pytest
 
+from support.each import each
 from support.single_op import T, assert_same, build, draw, tflq
 from tflq.errors import ModelError, UndefinedResultError, UnsupportedError
 
@@ -17,8 +18,8 @@ def int32s(*values: int) -> T:
     return T("int32", (len(values),), value=values)
 
 
-@pytest.mark.parametrize("type_", TYPES)
-@pytest.mark.parametrize(
+@each("type_", TYPES)
+@each(
     ("given", "wanted"),
     [
         ((2, 3, 4), (4, 6)),
@@ -81,8 +82,8 @@ def test_squeeze_refuses_a_wider_dimension() -> None:
         tflq(build("SQUEEZE", [T("int8", (1, 2))], [T("int8", (2,))], options), [np.zeros((1, 2), np.int8)])
 
 
-@pytest.mark.parametrize("index", ["int32", "int64"])
-@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3])
+@each("index", ["int32", "int64"])
+@each("axis", [0, 1, 2, -1, -2, -3])
 def test_expand_dims(axis: int, index: str) -> None:
     x = T("uint8", (3, 4), 0.5, 3)
     values = draw(np.random.default_rng(4), x)
@@ -151,8 +152,8 @@ def test_bitcast_refuses_a_remainder() -> None:
         tflq(model, [np.zeros(3, np.int8)])
 
 
-@pytest.mark.parametrize("type_", TYPES)
-@pytest.mark.parametrize("index", ["int32", "int64"])
+@each("type_", TYPES)
+@each("index", ["int32", "int64"])
 def test_tile(type_: str, index: str) -> None:
     rng = np.random.default_rng(8)
     for rank in range(1, 6):
@@ -168,8 +169,8 @@ def test_tile_refuses_a_negative_multiplier() -> None:
         tflq(build("TILE", [T("int8", (2,)), int32s(-1)], [T("int8", (2,))]), [np.zeros(2, np.int8)])
 
 
-@pytest.mark.parametrize("type_", TYPES)
-@pytest.mark.parametrize("index", ["int32", "int64"])
+@each("type_", TYPES)
+@each("index", ["int32", "int64"])
 def test_broadcast_to(type_: str, index: str) -> None:
     rng = np.random.default_rng(9)
     for _ in range(6):

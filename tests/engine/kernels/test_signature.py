@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.engine.kernels.signature import Signature, Slot
+from tflq.engine.kernels.kernel import Signature, Slot
 from tflq.engine.profiles import PROFILES
 from tflq.model.ir import TensorType
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.each import each
 from support.graphs import Graph, Op, assert_runs, build, texts
 from support.graphs import tflq as run_here
 from support.single_op import Array, T, draw
@@ -22,9 +23,9 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-@pytest.mark.parametrize("skipped", [0, 1, 3])
-@pytest.mark.parametrize("shorter", [False, True])
+@each("size", [1, 2, 3, 5])
+@each("skipped", [0, 1, 3])
+@each("shorter", [False, True])
 def test_skip_gram(size: int, skipped: int, shorter: bool) -> None:
     options = {"ngram_size": size, "max_skip_size": skipped, "include_all_ngrams": shorter}
     op = Op("SKIP_GRAM", (0,), (1,), ("SkipGramOptions", options))
@@ -54,9 +55,9 @@ def test_lsh_projection(kind: int, type_: str, weighted: bool) -> None:
         assert_runs(model, [[draw(rng, t) for t in tensors[:-1]] for _ in range(2)])
 
 
-@pytest.mark.parametrize("combiner", [0, 1, 2])
-@pytest.mark.parametrize("rank", [1, 2, 3])
-@pytest.mark.parametrize("row", [(1,), (5,), (2, 3)])
+@each("combiner", [0, 1, 2])
+@each("rank", [1, 2, 3])
+@each("row", [(1,), (5,), (2, 3)])
 def test_embedding_lookup_sparse(combiner: int, rank: int, row: tuple[int, ...]) -> None:
     rng = np.random.default_rng(rank)
     tensors = [

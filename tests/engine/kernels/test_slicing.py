@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.each import each
 from support.single_op import T, assert_same, build, draw, tflq
 from tflq.errors import ModelError, UndefinedResultError
 
@@ -90,8 +91,8 @@ def test_strided_slice_refuses() -> None:
         tflq(strided(x, (3, 0), (4, 3), (1, 1), {"shrink_axis_mask": 1}), [np.zeros((3, 3), np.int8)])
 
 
-@pytest.mark.parametrize("type_", TYPES)
-@pytest.mark.parametrize("index", ["int32", "int64"])
+@each("type_", TYPES)
+@each("index", ["int32", "int64"])
 def test_slice(type_: str, index: str) -> None:
     rng = np.random.default_rng(14)
     for rank in range(1, 7):
@@ -131,8 +132,8 @@ def test_split(type_: str) -> None:
         assert_same(computed, [np.array(axis, np.int32), values], (shape, axis, count))
 
 
-@pytest.mark.parametrize("type_", SPLIT_TYPES)
-@pytest.mark.parametrize("index", ["int32", "int64"])
+@each("type_", SPLIT_TYPES)
+@each("index", ["int32", "int64"])
 def test_split_v(type_: str, index: str) -> None:
     rng = np.random.default_rng(16)
     for rank in range(1, 5):
@@ -239,10 +240,8 @@ def test_concatenation_refuses() -> None:
 QUANTIZED = [("uint8", 0.5, 7), ("int8", 0.5, -3), ("int16", 0.5, 0), ("int8", None, 0), ("int16", None, 0)]
 
 
-@pytest.mark.parametrize(
-    ("type_", "scale", "point"), QUANTIZED + [(t, None, 0) for t in ("float32", "int32", "int64", "bool")]
-)
-@pytest.mark.parametrize("index", ["int32", "int64"])
+@each(("type_", "scale", "point"), QUANTIZED + [(t, None, 0) for t in ("float32", "int32", "int64", "bool")])
+@each("index", ["int32", "int64"])
 def test_pads(type_: str, scale: float | None, point: int, index: str) -> None:
     rng = np.random.default_rng(21)
     for rank in range(1, 6):
@@ -269,8 +268,8 @@ def test_pad_refuses_a_value_of_another_scale() -> None:
         tflq(build("PADV2", inputs, [T("int8", (), 0.5)]), [np.zeros(2, np.int8)])
 
 
-@pytest.mark.parametrize("type_", TYPES)
-@pytest.mark.parametrize("mode", [0, 1])
+@each("type_", TYPES)
+@each("mode", [0, 1])
 def test_mirror_pad(type_: str, mode: int) -> None:
     rng = np.random.default_rng(22)
     for rank in range(1, 5):

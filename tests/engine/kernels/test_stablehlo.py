@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from support import graphs
+from support.each import each
 from support.graphs import Graph, Op
 from support.parameters import NUMBERS, floats
 from support.single_op import T, assert_same, build, draw, tflq
@@ -26,7 +27,7 @@ def small(rng, low, high, count):
     return tuple(int(v) for v in rng.integers(low, high, count))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_pad(seed):
     """Borders that cut, elements apart, results that are empty."""
     rng = np.random.default_rng(seed)
@@ -49,7 +50,7 @@ def test_pad_to_nothing():
     assert got.shape == (0, 0)
 
 
-@pytest.mark.parametrize("seed", range(14))
+@each("seed", range(14))
 def test_dilate(seed):
     rng = np.random.default_rng(seed)
     type_, rank = SIZED[seed % len(SIZED)], int(rng.integers(1, 5))
@@ -146,7 +147,7 @@ def dimensions(rng):
     return shape, sizes, collapsed, mapped, offsets, vector, starts, result
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_gather(seed):
     rng = np.random.default_rng(seed)
     type_, index = SIZED[seed % len(SIZED)], ("int32", "int64")[seed % 2]
@@ -223,8 +224,8 @@ def test_dimension_numbers_that_do_not_fit_are_undefined():
         tflq(model, [np.zeros(4, np.int32), np.zeros(2, np.int32)])
 
 
-@pytest.mark.parametrize("type_", ["int32", "uint32", "int64", "uint64"])
-@pytest.mark.parametrize(("algorithm", "size"), [(0, 2), (1, 2), (1, 3), (2, 2)])
+@each("type_", ["int32", "uint32", "int64", "uint64"])
+@each(("algorithm", "size"), [(0, 2), (1, 2), (1, 3), (2, 2)])
 def test_random_bits(algorithm, size, type_):
     """States near the counter's end too."""
     rng = np.random.default_rng(7)

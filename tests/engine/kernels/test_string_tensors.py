@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.each import each
 from support.graphs import Graph, Op, assert_runs, build
 from support.graphs import tflq as run_here
 from support.single_op import Array, T
@@ -73,7 +74,7 @@ def words(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return np.array([WORDS[i] for i in rng.integers(0, len(WORDS), int(np.prod(shape)))], np.bytes_).reshape(shape)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[f"{op}-{i}" for i, (op, _, _) in enumerate(CASES)])
+@each("case", CASES, ids=[f"{op}-{i}" for i, (op, _, _) in enumerate(CASES)])
 def test_operators(case: tuple[str, list[T], T]) -> None:
     op, given, made = case
     free = [i for i, t in enumerate(given) if t.value is None]

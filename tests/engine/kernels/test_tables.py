@@ -4,38 +4,46 @@ from __future__ import annotations
 
 import pytest
 
+from support.each import each
 from tflq.engine.kernels.delegation import has_only
 from tflq.engine.kernels.facts import OPERATORS
 from tflq.engine.kernels.kernel import valid
-from tflq.engine.kernels.leaky_relu.reference import ROWS
+from tflq.engine.kernels.leaky_relu import ROWS
 from tflq.engine.kernels.table import table
-from tflq.engine.kernels.tables.rows import LAYERS, modules_of, rows_of, table_of
-from tflq.engine.kernels.validity import RELEASES, XNNPACK, Runtime, When, micro, opt, ref, spec, tflite, xnnpack
+from tflq.engine.kernels.tables.rows import modules_of, rows_of, table_of
+from tflq.engine.kernels.validity import (
+    RELEASES,
+    XNNPACK,
+    RuntimeConditions,
+    When,
+    micro,
+    opt,
+    ref,
+    spec,
+    tflite,
+    xnnpack,
+)
 from tflq.engine.profiles import PROFILES
 from tflq.model.ir import TensorType
 
-REFERENCE = table_of(Runtime())
-DELEGATE = table_of(Runtime(resolver=XNNPACK))
+REFERENCE = table_of(RuntimeConditions())
+DELEGATE = table_of(RuntimeConditions(resolver=XNNPACK))
 
 
-@pytest.mark.parametrize("op", OPERATORS)
+@each("op", OPERATORS)
 def test_every_operator_has_rows_in_its_room(op: str) -> None:
     assert rows_of(op)
     assert (DELEGATE if OPERATORS[op].delegated else REFERENCE)[op]
     assert (op in REFERENCE) != bool(OPERATORS[op].delegated)
 
 
-@pytest.mark.parametrize("layer", LAYERS)
-def test_a_module_is_imported_wherever_one_of_its_rows_is_valid(layer: str) -> None:
+def test_a_module_of_xnnpack_s_rows_has_no_others() -> None:
     runtimes = {profile.runtime for profile in PROFILES.values()}
     for op in OPERATORS:
         for module in modules_of(op):
-            if not module.__name__.rpartition(".")[2].startswith(layer):
-                continue
-            valid = {
-                runtime for row in getattr(module, "KERNELS", ()) for runtime in runtimes if row.when.holds(runtime)
-            }
-            assert all(any(when.holds(runtime) for when in LAYERS[layer]) for runtime in valid), module.__name__
+            if module.__name__.endswith("_xnnpack"):
+                rows = getattr(module, "KERNELS", ())
+                assert all(xnnpack().holds(runtime) for row in rows for runtime in runtimes if row.when.holds(runtime))
 
 
 def test_an_unknown_operator_is_a_key_error() -> None:
@@ -60,14 +68,14 @@ def test_an_overlay_puts_its_rows_first_and_leaves_operators_out() -> None:
 
 def test_conditions_hold_inside_their_releases_only() -> None:
     when = opt("tflite-2.9", "tflite-2.12")
-    held = [release for release in RELEASES if when.holds(Runtime(release, "opt"))]
+    held = [release for release in RELEASES if when.holds(RuntimeConditions(release, "opt"))]
     assert held == ["tflite-2.9", "tflite-2.11", "tflite-2.12"]
-    assert not when.holds(Runtime("tflite-2.9", "ref"))
-    assert when.holds(Runtime("tflite-2.9", "xnnpack"))
-    assert not xnnpack().holds(Runtime(resolver="opt"))
-    assert not tflite().holds(Runtime("tf-1.15"))
-    assert tflite(cpu="arm64").holds(Runtime(cpu="arm64-a53"))
-    assert not tflite(cpu="arm64-a53").holds(Runtime(cpu="arm64"))
+    assert not when.holds(RuntimeConditions("tflite-2.9", "ref"))
+    assert when.holds(RuntimeConditions("tflite-2.9", "xnnpack"))
+    assert not xnnpack().holds(RuntimeConditions(resolver="opt"))
+    assert not tflite().holds(RuntimeConditions("tf-1.15"))
+    assert tflite(cpu="arm64").holds(RuntimeConditions(cpu="arm64-a53"))
+    assert not tflite(cpu="arm64-a53").holds(RuntimeConditions(cpu="arm64"))
     with pytest.raises(ValueError, match="no release"):
         tflite("litert-2.0", "tflite-2.14")
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.each import each
 from support.single_op import T, build, litert
 from tflq.engine.api.interpreter import Interpreter
-from tflq.engine.kernels.undefinable import MOVES
+from tflq.engine.kernels.delegation import MOVES
 from tflq.errors import UnsupportedError
 
 SCALE, POINT = 0.1, 3
@@ -65,8 +66,8 @@ def given(content: bytes) -> list[np.ndarray[Any, Any]]:
     return [np.arange(np.prod(d["shape"]), dtype=d["dtype"]).reshape(d["shape"]) for d in details]
 
 
-@pytest.mark.parametrize("op", sorted(MOVES))
-@pytest.mark.parametrize(("scale", "point"), [(SCALE * 2, POINT), (SCALE, POINT + 1)])
+@each("op", sorted(MOVES))
+@each(("scale", "point"), [(SCALE * 2, POINT), (SCALE, POINT + 1)])
 def test_other_scales_or_zero_points_are_refused(op: str, scale: float, point: int) -> None:
     content = model(op, "int8", scale, point)
     with pytest.raises(UnsupportedError, match=r"XNNPACK asks for the input's scale and zero point"):

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support import single_op
+from support.each import each
+from support.running import run_once
 from support.single_op import T, build
 from tflq.engine.api.files import load
 from tflq.engine.api.interpreter import Interpreter
@@ -54,7 +55,7 @@ def product(kind: str, size: int) -> bytes:
 OPTIMIZED = "tflite-2.9-opt tflite-2.14-opt litert-1.0-opt litert-2.1-xnnpack litert-opt litert-xnnpack"
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "refusing", "taking", "error"),
     [
         (four_bits(2), "tflite-2.14-ref tflite-2.14-opt litert-1.0-opt litert-1.0-xnnpack", "litert-1.4-opt", 0),
@@ -86,5 +87,5 @@ def test_means_of_earlier_xnnpack_add_the_rounded_part_of_zero_points() -> None:
     operands = [T("int8", (1, 7), 0.5, -125), T("int32", (1,), value=np.array([1], np.int32))]
     model = build("MEAN", operands, [T("int8", (1,), 1.0, -121)], ("ReducerOptions", {"keep_dims": False}), 2)
     for name in ("litert-1.4-xnnpack", "litert-2.0-xnnpack"):
-        (code,) = single_op._run(Interpreter(model_content=model, profile=name), [np.full((1, 7), -8, np.int8)])
+        (code,) = run_once(Interpreter(model_content=model, profile=name), [np.full((1, 7), -8, np.int8)])
         assert code.tolist() == [-62]

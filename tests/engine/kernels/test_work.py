@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from support.each import each
 from tflq.engine.kernels.facts.counts import Sizes
 from tflq.engine.kernels.work import multiply_accumulates, work_of
 
@@ -16,7 +15,7 @@ LSTM = [(N, T, I), *[(C, I)] * 4, *[(C, O)] * 4, *[None] * 7, (O, C)]
 STEP = 4 * C * I + 4 * C * O + O * C
 
 
-@pytest.mark.parametrize(
+@each(
     ("op", "inputs", "output", "options", "expected"),
     [
         ("CONV_2D", [(1, 8, 8, 4), (6, 3, 3, 2)], (1, 6, 6, 6), {}, 6 * 6 * 6 * 3 * 3 * 2),

@@ -11,25 +11,26 @@ import pytest
 
 from support.foreign import ran
 from support.tiles import has_arm_tools
-from tflq.engine.jit import addresses, pieces
-from tflq.engine.jit.addresses import Unavailable
-from tflq.engine.jit.building import build
+from tflq.engine.jit import native, pieces
+from tflq.engine.jit.building import build, emit
 from tflq.engine.jit.compiled import compiling_is_off
-from tflq.engine.jit.emitting import emit
-from tflq.engine.jit.targets import LEVELS, Level
-from tflq.engine.kernels.depthwise_conv_2d.reference import tap_offsets
+from tflq.engine.jit.native import Unavailable
+from tflq.engine.jit.processors import LEVELS, ProcessorLevel
+from tflq.engine.kernels.depthwise_conv_2d import tap_offsets
 from tflq.engine.kernels.families.channel_sums import convolution, convolve_into
-from tflq.engine.kernels.families.ordered_products import OrderedProduct, products_into
+from tflq.engine.kernels.families.ordered import OrderedProduct, products_into
 from tflq.engine.kernels.geometry.windows import Padding, Window, axis
-from tflq.engine.microkernels import called, forms, lines, product, sums, tiles
-from tflq.engine.microkernels.driving import driver, pack_rows
-from tflq.engine.microkernels.emission import emit_function
-from tflq.engine.microkernels.kernel import Kernel
-from tflq.engine.microkernels.product import Codes, fuse
-from tflq.engine.microkernels.roundings import Scaling
+from tflq.engine.microkernels import kernel as called
+from tflq.engine.microkernels import kernel as forms
+from tflq.engine.microkernels import product, sums, taps
+from tflq.engine.microkernels import product as tiles
+from tflq.engine.microkernels.emission import emit as emit_kernel
+from tflq.engine.microkernels.kernel import TileKernel
+from tflq.engine.microkernels.product import CodeOperand, driver, fuse, pack_rows
 from tflq.engine.microkernels.sums import Term, sums_of
 from tflq.engine.numerics.codes import Clamp, NumberClamp, ZeroPoint
-from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline, OutputStage, SingleRounding
+from tflq.engine.numerics.stage_roundings import DoubleRounding, SingleRounding
+from tflq.engine.numerics.stages import OutputPipeline, OutputStage
 
 FORM = forms.choose(False)
 pytestmark = pytest.mark.skipif(FORM is None, reason="no form for this machine")
@@ -56,7 +57,7 @@ def test_one_function_multiplies_by_all_kernels() -> None:
                 x = random.integers(*((-128, 128) if code == "int8" else (0, 256)), (9, 7)).astype(code)
                 w, pipeline = random.integers(-127, 128, (7, width)).astype(np.int16), _pipeline(code, stage)
                 out = np.zeros((9, width), code)
-                (bound,) = fuse(Codes(x.dtype, 3, pack_rows), [w], 9, np.zeros(width, np.int32), pipeline)
+                (bound,) = fuse(CodeOperand(x.dtype, 3, pack_rows), [w], 9, np.zeros(width, np.int32), pipeline)
                 bound(out, 0, x, 0)
                 want = pipeline((x.astype(np.int64) - 3) @ w.astype(np.int64), np.zeros(width, np.int32))
                 np.testing.assert_array_equal(out, want)
@@ -88,7 +89,7 @@ def _convolved(code: str, stage: Any) -> Any:
     assert sides[0] is not None
     assert sides[1] is not None
     at, weights = Window.over(*sides), np.ones((9, 2), np.int16)
-    bound = lines.tap_sums(
+    bound = taps.tap_sums(
         np.dtype(code), 3, weights, tap_offsets(at, 2)[:9], np.zeros(2, np.int32), _stages(code, stage)
     )
     if bound is None:
@@ -120,7 +121,9 @@ def test_pieces_have_the_bits_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> N
     """A product is cut along rows into independent pieces; each has its tile in its own words."""
     random = np.random.default_rng(1)
     x, w = random.integers(0, 256, (301, 40)).astype(np.uint8), random.integers(-127, 128, (40, 70)).astype(np.int16)
-    (bound,) = fuse(Codes(x.dtype, 9, pack_rows), [w], 301, np.zeros(70, np.int32), _pipeline("int8", DoubleRounding))
+    (bound,) = fuse(
+        CodeOperand(x.dtype, 9, pack_rows), [w], 301, np.zeros(70, np.int32), _pipeline("int8", DoubleRounding)
+    )
     outs = [np.zeros((301, 70), np.int8) for _ in range(2)]
     bound(outs[0], 0, x, 0)
     monkeypatch.setattr(pieces, "LONGEST", 1 << 14)
@@ -137,13 +140,13 @@ def test_definitions_have_numbers_where_the_source_runs_as_python(monkeypatch: p
     monkeypatch.setattr(called, "compiling_is_off", lambda: True)
     assert FORM is not None
     random, rows, length, width = np.random.default_rng(2), 7, 9, 19
+    monkeypatch.setattr(tiles.tile_into, "_addresses", {})
     for code in ("int8", "uint8", "int32"):
         tile = FORM.tile(width)
-        kernel = Kernel(tile, Scaling.of(DoubleRounding.of(2.0**-6), 2**20).steps if code != "int32" else (), code)
-        monkeypatch.setattr(product, "address_of", tiles.address_of.__wrapped__)
+        kernel = TileKernel(tile, DoubleRounding.of(2.0**-6).scaling(2**20).steps if code != "int32" else (), code)
         x, w = random.integers(0, 256, (rows, length)).astype(np.uint8), random.integers(-127, 128, (length, width))
         pipeline = _pipeline(code, DoubleRounding)
-        codes, matrix = Codes(x.dtype, 5, pack_rows), w.astype(np.int16)
+        codes, matrix = CodeOperand(x.dtype, 5, pack_rows), w.astype(np.int16)
         if code == "int32":
             (bound,) = product.summed(codes, [matrix], rows, np.dtype(np.int32))
             want = (x.astype(np.int64) - 5) @ w
@@ -171,12 +174,10 @@ def test_without_memory_for_code_plain_loops_compute(
     def refuse(*_: object) -> int:
         raise Unavailable("not permitted")
 
-    for module in (product, sums, lines):
-        monkeypatch.setattr(module, "address_of", refuse)
-    monkeypatch.setattr("tflq.engine.microkernels.float_tiles.address_of", refuse)
+    monkeypatch.setattr(called.TileFunction, "address", refuse)
     caplog.set_level(logging.ERROR)
     weights = np.ones((3, 4), np.int16)
-    codes = Codes(np.dtype(np.int8), 0, pack_rows)
+    codes = CodeOperand(np.dtype(np.int8), 0, pack_rows)
     assert fuse(codes, [weights], 9, np.zeros(4, np.int32), _pipeline("int8", DoubleRounding)) == ()
     assert product.summed(codes, [weights], 9, np.dtype(np.int32)) == ()
     assert _added("int8", DoubleRounding) is None
@@ -199,14 +200,14 @@ def test_one_function_multiplies_float_rows() -> None:
 def test_every_kernel_has_a_digest_of_its_own() -> None:
     """Machine code is found by it."""
     assert FORM is not None
-    steps = Scaling.of(DoubleRounding.of(0.25), 2**20).steps
-    kernels = [Kernel(FORM.tile(40), own, code) for own in ((), steps) for code in ("int8", "uint8")]
+    steps = DoubleRounding.of(0.25).scaling(2**20).steps
+    kernels = [TileKernel(FORM.tile(40), own, code) for own in ((), steps) for code in ("int8", "uint8")]
     digests = [tiles.tile_into.digest_of(kernel) for kernel in kernels]
     assert len({*digests, tiles.tile_into.digest()}) == 5
     if not compiling_is_off():
-        found = {tiles.address_of(kernel) for kernel in kernels}
+        found = {tiles.tile_into.address(kernel) for kernel in kernels}
         assert len(found) == 4
-        assert found <= set(addresses._KNOWN.values())
+        assert found <= set(native._KNOWN.values())
 
 
 ARM = [level for level in LEVELS if level.machine == "aarch64"]
@@ -215,19 +216,21 @@ ARM = [level for level in LEVELS if level.machine == "aarch64"]
 @pytest.mark.slow
 @pytest.mark.skipif(not has_arm_tools(), reason="needs qemu-aarch64 and aarch64-linux-gnu-gcc")
 @pytest.mark.parametrize("level", ARM, ids=lambda level: level.name)
-def test_a_product_of_aarch64_calls_its_tile_by_address(level: Level, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_product_of_aarch64_calls_its_tile_by_address(
+    level: ProcessorLevel, tmp_path: Path, monkeypatch: Any
+) -> None:
     """Both images are made here, for the other processor, and run under emulation."""
     (form,) = forms.ranked("aarch64", level.features, False)[:1]
     random, (rows, length, width) = np.random.default_rng(4), (13, 10, 37)
     x, w = random.integers(0, 256, (rows, length)).astype(np.uint8), random.integers(-127, 128, (length, width))
     pipeline, kernels = _pipeline("int8", DoubleRounding), []
-    monkeypatch.setattr(product, "address_of", lambda kernel: kernels.append(kernel) or 0)
-    codes = Codes(x.dtype, 9, pack_rows)
+    monkeypatch.setattr(tiles.tile_into, "address", lambda kernel: kernels.append(kernel) or 0)
+    codes = CodeOperand(x.dtype, 9, pack_rows)
     (bound,) = fuse(codes, [w.astype(np.int16)], rows, np.zeros(width, np.int32), pipeline, form)
     out = np.zeros((rows, width), np.int8)
     args = (out.view(np.uint8), 0, bound._read(x), 0, *bound.constants)
     caller = build(bound.run.linkable(), args, level, bound.run.reads).body
-    tile = emit(lambda module, name: emit_function(module, kernels[0], name), level).body
+    tile = emit(lambda module, name: emit_kernel(module, kernels[0], name), level).body
     got = ran([caller, tile], args, [8], 0, tmp_path).view(np.int8)
     want = pipeline((x.astype(np.int64) - 9) @ w, np.zeros(width, np.int32))
     np.testing.assert_array_equal(got, want)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.tiles import ARM, HostFloatTile, assembly, emit_float_tile
-from tflq.engine.microkernels.float_tiles import definition, pack
+from support.tiles import ARM, HostFloatTile, assembly
+from tflq.engine.microkernels.floats import definition, pack
 from tflq.engine.microkernels.kernel import FloatTile
 
 TILES = [FloatTile(6, 2, 4), FloatTile(6, 2, 8)]
@@ -87,7 +87,7 @@ def test_panels_end_with_the_last_column():
 )
 def test_products_and_sums_are_rounded_apart(triple, cpu, lanes, multiplied, fused):
     """Also where the processor could do both at once; and nothing is called in the loop."""
-    text = assembly(FloatTile(6, 2, lanes), triple, cpu, "", emit_float_tile)
+    text = assembly(FloatTile(6, 2, lanes), triple, cpu, "")
     assert len(re.findall(multiplied, text)) >= 12
     assert not re.search(fused, text)
     assert not re.search(r"\bcallq?\b|\bbl\s", text)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
 
+from support.each import each
 from tflq.engine.jit.compiled import compiled
-from tflq.engine.microkernels.float_tiles import pack
-from tflq.engine.microkernels.flushed import begin_flushing, end_flushing, is_native, multiply_add
-from tflq.engine.microkernels.fused_tiles import choose, definition, function_of
-from tflq.engine.numerics.normal_float32 import fma, read
+from tflq.engine.jit.flushing import begin_flushing, end_flushing, fma, is_native, multiply_add
+from tflq.engine.microkernels.floats import function_of, fused_tiles_choose, fused_tiles_definition, pack
 
 TINY = 2.0**-126
 SPECIAL = np.array([0.0, -0.0, 1e-40, -1e-40, TINY, -TINY, 3e-20, 3e38, np.inf, -np.inf, np.nan, 1.0], np.float32)
@@ -31,11 +29,6 @@ def bits(x):
     return np.where(np.isnan(x), np.float32(np.nan), x).view(np.uint32)
 
 
-def defined(a: Any, b: Any, c: Any) -> Any:
-    """Return the definition's a * b + c of three float32 that are read as the processor reads them."""
-    return fma.python(*(read.python(x) for x in (a, b, c)))
-
-
 def test_instructions_have_the_definition_s_bits():
     """Around the smallest normal number, too, where the rounding decides whether a result is flushed."""
     rng = np.random.default_rng(1)
@@ -46,7 +39,7 @@ def test_instructions_have_the_definition_s_bits():
         out = np.empty(4000, np.float32)
         multiply_all(*operands, out)
         with np.errstate(all="ignore"):
-            want = [defined(*values) for values in zip(*operands, strict=True)]
+            want = [fma.python(*values) for values in zip(*operands, strict=True)]
         np.testing.assert_array_equal(bits(out), bits(np.array(want, np.float32)))
 
 
@@ -54,17 +47,22 @@ def test_the_definition_rounds_once():
     rng = np.random.default_rng(2)
     for a, b, c in rng.standard_normal((300, 3)).astype(np.float32):
         exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
-        got = defined(a, b, c)
+        got = fma.python(a, b, c)
         for direction in (-np.inf, np.inf):
             other = np.nextafter(got, np.float32(direction))
             assert abs(Fraction(float(got)) - exact) <= abs(Fraction(float(other)) - exact)
 
 
 @pytest.mark.skipif(not is_native(), reason="this processor has no such tile")
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_tile_has_the_definition_s_bits(seed):
     rng = np.random.default_rng([3, seed])
-    tile, rows, length, width = choose(), int(rng.integers(1, 9)), int(rng.integers(1, 40)), int(rng.integers(16, 40))
+    tile, rows, length, width = (
+        fused_tiles_choose(),
+        int(rng.integers(1, 9)),
+        int(rng.integers(1, 40)),
+        int(rng.integers(16, 40)),
+    )
     operands = [rng.standard_normal(shape).astype(np.float32) for shape in ((rows, length), (length, width), (width,))]
     if seed % 2:
         operands = [np.where(rng.random(x.shape) < 0.1, rng.choice(SPECIAL, x.shape), x) for x in operands]
@@ -73,7 +71,7 @@ def test_tile_has_the_definition_s_bits(seed):
     low, high = [(-np.inf, np.inf), (0.0, 6.0), (-1.0, 1.0)][seed % 3]
     column = min(tile.columns * (len(panels) - 1), width - tile.columns)
     outs = []
-    for run, at in (function_of(tile), (definition.bind(ROWS=tile.rows, COLUMNS=tile.columns), 0)):
+    for run, at in (function_of(tile), (fused_tiles_definition.bind(ROWS=tile.rows, COLUMNS=tile.columns), 0)):
         out = np.full((rows, width), 7, np.float32)
         drive = _driver.bind(run=run)
         drive(

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tflq.engine.microkernels import forms
-from tflq.engine.microkernels.lines import SLACK, lines_into, tap_sums
-from tflq.engine.microkernels.taps import definition
+from tflq.engine.microkernels import kernel as forms
+from tflq.engine.microkernels.taps import SLACK, definition, lines_into, tap_sums
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
-from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding, WideRounding
+from tflq.engine.numerics.stage_roundings import DoubleRounding, HalfUpTwice, SingleRounding, WideRounding
+from tflq.engine.numerics.stages import OutputPipeline
 
 FORM = forms.choose(True)
 pytestmark = pytest.mark.skipif(FORM is None or FORM.group != 2, reason="no form of int16 pairs for this machine")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tflq.engine.jit.targets import features, machine
+from tflq.engine.jit.processors import features, machine
 
 TESTS = Path(__file__).parents[2]
 CHOSEN = (*(f"engine/microkernels/test_{name}.py" for name in ("products", "lines", "called", "sums")),)
@@ -28,7 +28,7 @@ PROCESSORS = (
 
 
 def test_processors_stand_for_their_forms() -> None:
-    from tflq.engine.microkernels.forms import ranked
+    from tflq.engine.microkernels.kernel import ranked
 
     for name, _, words in PROCESSORS:
         assert ranked("x86_64", words.replace("+", "").split(), False)[0].name == name

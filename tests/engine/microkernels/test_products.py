@@ -12,15 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tflq.engine.microkernels import forms
-from tflq.engine.microkernels.driving import pack_rows
-from tflq.engine.microkernels.product import Codes, fuse, summed
+from tflq.engine.microkernels import kernel
+from tflq.engine.microkernels.product import CodeOperand, fuse, pack_rows, summed
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
-from tflq.engine.numerics.float32_stages import ShortHalfUp
-from tflq.engine.numerics.float_rounding import FloatRounding
-from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline
+from tflq.engine.numerics.stage_roundings import DoubleRounding, FloatRounding, ShortHalfUp
+from tflq.engine.numerics.stages import OutputPipeline
 
-FORM = forms.choose(False)
+FORM = kernel.choose(False)
 pytestmark = pytest.mark.skipif(FORM is None, reason="no form for this machine")
 
 
@@ -39,7 +37,7 @@ def cases(draw, codes, weight_range, deepest):
 
 
 def made(weights, x, zero_point, bias, pipeline, form=None):
-    bound = fuse(Codes(x.dtype, zero_point, pack_rows), [weights], len(x), bias, pipeline, form)
+    bound = fuse(CodeOperand(x.dtype, zero_point, pack_rows), [weights], len(x), bias, pipeline, form)
     out = np.full((len(x), weights.shape[1]), 99, pipeline.dtype)
     for product in bound:
         product(out, 0, x, 0)
@@ -86,7 +84,7 @@ def test_fused(codes, weight_range, stage, code):
 def byte_forms():
     """Forms of bytes with plain vector code in place of their instruction: offsets and row terms are theirs."""
     plain = {"uint8": "plain-uint8", "int8": "plain-int8"}
-    found = [form for form in forms.FORMS if form.left in plain]
+    found = [form for form in kernel.FORMS if form.left in plain]
     return [replace(form, name=f"{form.name} in plain code", dot=plain[form.left]) for form in found]
 
 
@@ -110,13 +108,13 @@ def test_offsets_of_bytes(form, codes, weight_range):
 def test_sums_wrap_as_int32():
     """32,768 products of 255 * 255 and more are beyond int32."""
     weights, x = np.full((40000, 3), -255, np.int16), np.full((2, 40000), 255, np.uint8)
-    (product,) = summed(Codes(x.dtype, 0, pack_rows), [weights], len(x), np.dtype(np.int32))
+    (product,) = summed(CodeOperand(x.dtype, 0, pack_rows), [weights], len(x), np.dtype(np.int32))
     out = np.zeros((2, 3), np.int32)
     product(out, 0, x, 0)
     want = exact_sums(weights, x, 0)
     assert (np.abs(want) > 2**31).all()
     np.testing.assert_array_equal(out, want.astype(np.int32))
-    assert summed(Codes(x.dtype, 0, pack_rows), [weights], len(x), np.dtype(np.int64)) == ()
+    assert summed(CodeOperand(x.dtype, 0, pack_rows), [weights], len(x), np.dtype(np.int64)) == ()
 
 
 def test_groups_lie_side_by_side_and_rows_may_begin_anywhere():
@@ -124,7 +122,7 @@ def test_groups_lie_side_by_side_and_rows_may_begin_anywhere():
     matrices = [rng.integers(-128, 128, (7, 5)).astype(np.int16) for _ in range(3)]
     x = rng.integers(0, 256, (30, 7)).astype(np.uint8)
     out = np.zeros((10, 15), np.int32)
-    for product in summed(Codes(x.dtype, 9, pack_rows), matrices, 10, np.dtype(np.int32)):
+    for product in summed(CodeOperand(x.dtype, 9, pack_rows), matrices, 10, np.dtype(np.int32)):
         product(out, 12, x, 0)
     np.testing.assert_array_equal(out, exact_sums(np.concatenate(matrices, axis=1), x[12:22], 9))
 
@@ -157,7 +155,7 @@ def test_what_could_wrap_is_not_fused(weights, pipeline):
 
 def test_forms_of_a_processor():
     def names(machine, features, is_wide):
-        return [form.name for form in forms.ranked(machine, features.split(), is_wide)]
+        return [form.name for form in kernel.ranked(machine, features.split(), is_wide)]
 
     x86 = "sse2 ssse3 avx2 avx512bw avx512vnni avxvnni"
     wide = ["avx512-vnni-pairs", "avx-vnni-pairs", "avx512-bw", "avx2", "sse2"]
@@ -175,29 +173,28 @@ def test_weights_beyond_8_bits_take_the_best_wide_form(weight_range, is_wide):
     weights = np.array([weight_range, weight_range], np.int16)
     pipeline = OutputPipeline(DoubleRounding.of(2.0**-9), ZeroPoint(0), Clamp(-128, 127), np.dtype(np.int8))
     bound, _ = made(weights, np.zeros((3, 2), np.uint8), 7, np.zeros(2, np.int32), pipeline)
-    assert [product.kernel.tile.form for product in bound] == [forms.choose(is_wide)]
+    assert [product.kernel.tile.form for product in bound] == [kernel.choose(is_wide)]
 
 
 SCRIPT = """
 import hashlib, numpy as np
-from tflq.engine.microkernels import forms
-from tflq.engine.microkernels.driving import pack_rows
-from tflq.engine.microkernels.product import Codes, fuse
+from tflq.engine.microkernels.product import CodeOperand, fuse, pack_rows
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
-from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline
+from tflq.engine.numerics.stage_roundings import DoubleRounding
+from tflq.engine.numerics.stages import OutputPipeline
 rng = np.random.default_rng(3)
 x, w = rng.integers(0, 256, (50, 37)).astype(np.uint8), rng.integers(-127, 128, (37, 41)).astype(np.int16)
 reals = np.exp2(-np.arange(41) / 5 - 6)
 stage = OutputPipeline(DoubleRounding.of(reals), ZeroPoint(3), Clamp(0, 255), np.dtype(np.uint8))
 out = np.zeros((50, 41), np.uint8)
-for product in fuse(Codes(x.dtype, 7, pack_rows), [w], 50, np.arange(41, dtype=np.int32), stage):
+for product in fuse(CodeOperand(x.dtype, 7, pack_rows), [w], 50, np.arange(41, dtype=np.int32), stage):
     product(out, 0, x, 0)
 print(product.kernel.tile.form.name, hashlib.sha256(out.tobytes()).hexdigest())
 """
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(forms.machine() != "x86_64", reason="switches features of x86-64 off")
+@pytest.mark.skipif(kernel.machine() != "x86_64", reason="switches features of x86-64 off")
 def test_features_that_numba_is_told_decide():
     """An older processor takes another form and gets the same codes."""
     older = {**os.environ, "NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "+sse2,+cx16"}

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tflq.engine.jit.mapped import release
-from tflq.engine.microkernels import packing
-from tflq.engine.microkernels.forms import available
+from tflq.engine.jit.images import release
+from tflq.engine.microkernels import product
+from tflq.engine.microkernels.kernel import available
 
 
 def whole(weights: np.ndarray, tile: object, zero: int) -> np.ndarray:
@@ -34,18 +34,18 @@ def test_blocks_give_the_same_panels(shape: tuple[int, int], elements: int, monk
     forms = available(False)
     if not forms:
         pytest.skip("this processor has no form of integer products")
-    monkeypatch.setattr(packing, "_BLOCK", elements)
+    monkeypatch.setattr(product, "_BLOCK", elements)
     weights = np.random.default_rng(0).integers(-128, 128, shape[::-1], dtype=np.int8).T
     for form in forms:
         for zero in (0, 128) if np.dtype(form.right) != np.int8 else (0,):
             if zero == 0 and np.dtype(form.right).kind == "u":
                 continue
             tile = form.tile(shape[1])
-            assert np.array_equal(packing.panels(weights, tile, zero), whole(weights, tile, zero))
-        given = packing.Offsets(3, 128)
+            assert np.array_equal(product.panels(weights, tile, zero), whole(weights, tile, zero))
+        given = product.Offsets(3, 128)
         right = weights.astype(np.int64) + 128
-        assert packing.column_terms(weights, given).tolist() == (len(weights) * 3 * 128 - 3 * right.sum(0)).tolist()
-    assert packing.largest_column(weights) == np.abs(weights.astype(np.int64)).sum(0).max()
+        assert product.column_terms(weights, given).tolist() == (len(weights) * 3 * 128 - 3 * right.sum(0)).tolist()
+    assert product.largest_column(weights) == np.abs(weights.astype(np.int64)).sum(0).max()
 
 
 def test_packing_takes_what_it_returns() -> None:
@@ -54,11 +54,11 @@ def test_packing_takes_what_it_returns() -> None:
         pytest.skip("this processor has no form of integer products")
     weights = np.ones((4096, 4096), np.int8).T
     tracemalloc.start()
-    packing.largest_column(weights)
-    packing.column_terms(weights, packing.Offsets(1, 1))
-    assert packing.offsets(forms[0], weights, np.dtype(np.int8), 0)
+    product.largest_column(weights)
+    product.column_terms(weights, product.Offsets(1, 1))
+    assert product.packing_offsets(forms[0], weights, np.dtype(np.int8), 0)
     beside = tracemalloc.get_traced_memory()[1]
-    made = packing.panels(weights, forms[0].tile(4096), 0)
+    made = product.panels(weights, forms[0].tile(4096), 0)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert beside < weights.nbytes

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tflq.engine.microkernels import forms
+from tflq.engine.microkernels import kernel as forms
 from tflq.engine.microkernels.sums import Term, definition, sums_into, sums_of
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
-from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding
+from tflq.engine.numerics.stage_roundings import DoubleRounding, HalfUpTwice, SingleRounding
+from tflq.engine.numerics.stages import OutputPipeline
 
 pytestmark = pytest.mark.skipif(forms.choose(True) is None, reason="no form for this machine")
 KINDS = [

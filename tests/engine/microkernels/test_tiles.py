@@ -17,16 +17,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.tiles import ARM, ArmTile, HostTile, assembly, has_arm_tools
-from tflq.engine.jit.targets import features, machine
-from tflq.engine.microkernels import packing
-from tflq.engine.microkernels.forms import FORMS, Tile
-from tflq.engine.microkernels.kernel import Kernel
-from tflq.engine.microkernels.roundings import Scaling
-from tflq.engine.microkernels.tiles import definition
-from tflq.engine.numerics.block_tail import BlockTail
-from tflq.engine.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
-from tflq.engine.numerics.float_rounding import FloatRounding
-from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, SingleRounding, WideRounding
+from tflq.engine.jit.processors import features, machine
+from tflq.engine.microkernels import product
+from tflq.engine.microkernels.kernel import FORMS, Tile, TileKernel
+from tflq.engine.microkernels.product import definition
+from tflq.engine.numerics.stage_roundings import (
+    BlockTail,
+    DoubleRounding,
+    ExactHalfUp,
+    FloatRounding,
+    FloatRoundingEven,
+    HalfUpTwice,
+    ShortHalfUp,
+    SingleRounding,
+    WideRounding,
+)
+from tflq.engine.numerics.stages import VectorScaling
 
 #: Forms that this machine can run, and those of others with plain vector code in place of their instruction.
 NATIVE = [form for form in FORMS if form.machine == machine() and form.features <= features()]
@@ -54,14 +60,14 @@ def scaling_of(stage, columns, seed):
     reals = np.exp2(rng.uniform(-20, -1, columns))
     ties = rng.random(columns) < 0.4
     reals[ties] = np.exp2(rng.integers(-12, 0, ties.sum()).astype(float))
-    return Scaling.of(STAGES[stage](reals), 2**30 - 1)
+    return STAGES[stage](reals).scaling(2**30 - 1)
 
 
 @cache
 def kernel_of(form, rows, vectors, stage, code):
     tile = Tile(form, rows, vectors)
     steps = scaling_of(stage, tile.columns, 0).steps if stage else ()
-    return Kernel(tile, steps, code)
+    return TileKernel(tile, steps, code)
 
 
 @st.composite
@@ -83,8 +89,8 @@ def operands(draw, kernel, stage):
     bound = 2**20 if stage else 2**31 - 1
     bias = rng.integers(-bound, bound, tile.columns)
     terms = rng.integers(-bound, bound, tile.rows).astype(np.int32)
-    scaling = scaling_of(stage, tile.columns, draw(st.integers(0, 9))) if stage else Scaling((), ())
-    constants = packing.constants(tile, bias, scaling.constants, tile.columns)
+    scaling = scaling_of(stage, tile.columns, draw(st.integers(0, 9))) if stage else VectorScaling((), ())
+    constants = product.packing_constants(tile, bias, scaling.constants, tile.columns)
     low, high = CODES.get(kernel.code, (-(2**31), 2**31 - 1))
     zero_point = draw(st.sampled_from([low, 0, high, 3])) if stage else 0
     if stage and draw(st.booleans()):
@@ -173,14 +179,14 @@ def test_tile_is_its_instruction(form):
     cpu, pattern = INSTRUCTIONS[form.name]
     triple = ARM if form.machine == "aarch64" else "x86_64-unknown-linux-gnu"
     rows, vectors = form.tiles[0]
-    text = assembly(Kernel(Tile(form, rows, vectors), (), "int32"), triple, cpu, "")
+    text = assembly(TileKernel(Tile(form, rows, vectors), (), "int32"), triple, cpu, "")
     assert len(re.findall(pattern, text)) >= rows * vectors
     assert not re.search(r"\bcallq?\b|\bbl\s", text)
 
 
 DIGESTS = """
 from test_tiles import FORMS, STAGES, kernel_of
-from tflq.engine.microkernels.tiles import tile_into
+from tflq.engine.microkernels.product import tile_into
 print([tile_into.digest_of(kernel_of(form, *form.tiles[0], stage, "int8")) for form in FORMS for stage in STAGES])
 """
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import tflq
+from support.each import each
 from support.single_op import FULL, REFERENCE, T, build, litert
-from tflq.engine.numerics import byte_rows
+from tflq.engine.numerics import products
 
 UNITS, LENGTH = 2048, 2059  # whole groups of sixteen, then eight, then three
 OPTIONS = ("FullyConnectedOptions", {"asymmetric_quantize_inputs": True, "keep_num_dims": True})
@@ -49,14 +50,14 @@ def rows_of(activation: str, rows: int) -> np.ndarray:
     return random.integers(-128, 128, (rows, LENGTH), dtype=np.int8)
 
 
-@pytest.mark.parametrize(("profile", "resolver"), [("litert-ref", REFERENCE), ("litert-opt", FULL)])
-@pytest.mark.parametrize("rows", [1, byte_rows.FEW, byte_rows.FEW + 1])
-@pytest.mark.parametrize("activation", ["float32", "int8"])
-@pytest.mark.parametrize("low", [-128, -127])
+@each(("profile", "resolver"), [("litert-ref", REFERENCE), ("litert-opt", FULL)])
+@each("rows", [1, products.FEW, products.FEW + 1])
+@each("activation", ["float32", "int8"])
+@each("low", [-128, -127])
 def test_large_weights_give_the_bits_of_the_runtime(
     profile: str, resolver: str, rows: int, activation: str, low: int
 ) -> None:
-    assert UNITS * LENGTH >= byte_rows.LARGE
+    assert UNITS * LENGTH >= products.LARGE
     data, x = model(activation, rows, low), rows_of(activation, rows)
     (want,) = litert(data, [x], resolver)
     np.testing.assert_array_equal(run(data, x, profile).view(np.uint8), want.view(np.uint8))
@@ -70,12 +71,12 @@ def test_products_in_place_are_sums_of_integers(losing: int) -> None:
     codes = random.integers(-(2**15), 2**15, (3, 37)).astype(np.int16)
     lost = 256 * np.minimum(codes[:, None, :losing], 0).astype(np.int64) * (w[None, :, :losing] == -128)
     want = codes.astype(np.int64) @ w.T.astype(np.int64) + lost.sum(-1)
-    np.testing.assert_array_equal(byte_rows.in_place(codes, w, losing), want.astype(np.int32))
+    np.testing.assert_array_equal(products.in_place(codes, w, losing), want.astype(np.int32))
 
 
 def test_sums_wrap_as_32_bits_do() -> None:
     codes, w = np.full((1, 1 << 20), -(2**15), np.int16), np.full((1, 1 << 20), -128, np.int8)
-    assert byte_rows.in_place(codes, w).tolist() == [[np.int64(2**42).astype(np.int32)]]
+    assert products.in_place(codes, w).tolist() == [[np.int64(2**42).astype(np.int32)]]
 
 
 @pytest.mark.parametrize("activation", ["float32", "int8"])

@@ -7,8 +7,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from tflq.engine.numerics import contract
-from tflq.engine.numerics.contract import Contraction, PairContraction, accumulators_int32, centre_into, centred_range
+from support.each import each
+from tflq.engine.numerics import products
+from tflq.engine.numerics.products import Contraction, PairContraction, accumulators_int32, centre_into, centred_range
 
 
 def product(x, w):
@@ -121,8 +122,8 @@ def test_centring():
     assert centred_range((0, 255), 200) == (-200, 55)
 
 
-@pytest.mark.parametrize("weights", [(-128, 127), (-32768, 32767), (0, 1)])
-@pytest.mark.parametrize("x", [(-128, 127), (0, 255), (-32768, 32767), (-3, 0)])
+@each("weights", [(-128, 127), (-32768, 32767), (0, 1)])
+@each("x", [(-128, 127), (0, 255), (-32768, 32767), (-3, 0)])
 def test_the_largest_sum_is_that_of_python(weights: tuple[int, int], x: tuple[int, int]) -> None:
     """Float32 weights are exact, but their products and sums need more than its 24 bits."""
     rng = np.random.default_rng(5)
@@ -134,14 +135,14 @@ def test_the_largest_sum_is_that_of_python(weights: tuple[int, int], x: tuple[in
         )
         for column in matrix.T
     )
-    assert contract._largest_sum(matrix.astype(np.float32), x) == most
+    assert products._largest_sum(matrix.astype(np.float32), x) == most
 
 
 def test_the_largest_sum_takes_little_memory() -> None:
     matrix = np.ones((3000, 1000), np.float32)
     tracemalloc.start()
     try:
-        assert contract._largest_sum(matrix, (-128, 127)) == 3000 * 128
+        assert products._largest_sum(matrix, (-128, 127)) == 3000 * 128
         assert tracemalloc.get_traced_memory()[1] < 60 << 20
     finally:
         tracemalloc.stop()

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tflq.engine.numerics.multiply_add import fuse, multiply_add_once, round_apart, sum_to_odd
+from tflq.engine.numerics.estimates import fuse, multiply_add_once, round_apart, sum_to_odd
 
 F = np.float32
 

@@ -5,13 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.each import each
 from support.planted import Device, Fields, drawn, stated
-from tflq.engine.numerics.multipliers_of_scales import Scales
-from tflq.engine.numerics.requantizer import FIELDS, NAMED, Requantizer, point_of
+from tflq.engine.numerics.multiplier import OperatorScales
+from tflq.engine.numerics.requantizer import (
+    FIELDS,
+    NAMED,
+    GrammarStage,
+    Requantizer,
+    canonical,
+    differing,
+    point_of,
+    points,
+    variants,
+)
 from tflq.engine.numerics.requantizer import stated as written
-from tflq.engine.numerics.requantizer_points import canonical, differing, points, variants
-from tflq.engine.numerics.requantizer_stage import GrammarStage
-from tflq.engine.profiles.values import VALUES
+from tflq.engine.profiles.building import VALUES
 from tflq.errors import OptionError, UnknownNameError
 
 
@@ -30,13 +39,13 @@ def test_named_points_are_the_stages_of_runtimes(name: str) -> None:
         assert got.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("seed", range(1, 60, 4))
+@each("seed", range(1, 60, 4))
 def test_points_compute_as_scalar_code(seed: int) -> None:
     fields, _ = drawn(seed)
     device, point = Device(fields), point_of(stated(fields))
     rng = np.random.default_rng(seed)
     a, b, y = ((2.0 ** rng.uniform(-8, -2, 60)).astype(np.float32) for _ in range(3))
-    scales = Scales(a, b, y)
+    scales = OperatorScales(a, b, y)
     totals = np.rint(rng.uniform(-300, 300, 60) / scales.real).astype(np.int64)
     totals[:20] = rng.integers(-(2**31), 2**31, 20)
     got = point.codes(totals, point.factors(scales.real, scales), 7, -128, 127)
@@ -54,7 +63,7 @@ def test_points_are_different_and_canonical() -> None:
 def test_canonical_points_are_the_same_function() -> None:
     rng = np.random.default_rng(5)
     a, b, y = ((2.0 ** rng.uniform(-8, -4, 4000)).astype(np.float32) for _ in range(3))
-    scales = Scales(a, b, y)
+    scales = OperatorScales(a, b, y)
     totals = np.rint((rng.integers(-120, 120, 4000) + 0.5) / scales.real).astype(np.int64)
     for point in (
         Requantizer("float32", mantissa=24, shortened="cut off", first="half up"),

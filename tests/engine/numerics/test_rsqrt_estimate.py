@@ -10,8 +10,8 @@ import pytest
 
 from support.float_sweeps import floats_of_any_kind
 from support.package_kernels import call
-from tflq.engine.numerics import rsqrt_estimate
-from tflq.engine.numerics import xnnpack_functions as functions
+from tflq.engine.numerics import estimates
+from tflq.engine.numerics import xnnpack as functions
 
 KERNELS = {
     "vrsqrt_ukernel__avx512f_rsqrt_u32": functions.AVX512.rsqrt,
@@ -33,8 +33,8 @@ def signature() -> int:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_it_has_the_bits_of_the_package(name: str) -> None:
-    if hex(signature()) not in rsqrt_estimate.CPU:
-        pytest.skip(f"the estimate was read on {rsqrt_estimate.CPU}")
+    if hex(signature()) not in estimates.CPU:
+        pytest.skip(f"the estimate was read on {estimates.CPU}")
     function, x = KERNELS[name], floats_of_any_kind(1 << 20)
     assert function is not None
     got, want = function(x), call(f"xnn_f32_{name}", x)

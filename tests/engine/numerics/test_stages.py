@@ -8,18 +8,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from support.each import each
 from support.sweeping import few
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
-from tflq.engine.numerics.float_rounding import FloatRounding
-from tflq.engine.numerics.stages import (
+from tflq.engine.numerics.stage_roundings import (
     DoubleRounding,
+    FloatRounding,
     HalfUpTwice,
-    OutputPipeline,
     SingleRounding,
     WideRounding,
     tabulate,
-    type_range,
 )
+from tflq.engine.numerics.stages import OutputPipeline, type_range
 
 
 def fixed_point(real: float) -> tuple[int, int]:
@@ -55,9 +55,9 @@ def code(stage_type: type, real: float, accumulator: int, zero_point: int, low: 
     return min(max(scaled(stage_type, accumulator, real) + zero_point, low), high)
 
 
-@pytest.mark.parametrize("stage_type", [DoubleRounding, SingleRounding, WideRounding, FloatRounding])
+@each("stage_type", [DoubleRounding, SingleRounding, WideRounding, FloatRounding])
 @pytest.mark.parametrize("channels", few([1, 3, 64, 1500], 1, 64))
-@pytest.mark.parametrize("per_channel", [False, True])
+@each("per_channel", [False, True])
 def test_every_element_is_scaled_by_its_channel(stage_type, channels, per_channel):
     rng = np.random.default_rng(channels)
     real = 2.0 ** rng.integers(-9, -5, channels if per_channel else 1) * rng.choice([1, 0.75, 0.6], 1)
@@ -137,8 +137,8 @@ def test_type_range():
     assert type_range(np.uint16) == (0, 65535)
 
 
-@pytest.mark.parametrize("stage_type", [DoubleRounding, HalfUpTwice, SingleRounding])
-@pytest.mark.parametrize("real", [2.0**-31, 3e-5, 0.25, 0.4999, 0.5, 1.0, 1.7, 77.3, 2.0**31])
+@each("stage_type", [DoubleRounding, HalfUpTwice, SingleRounding])
+@each("real", [2.0**-31, 3e-5, 0.25, 0.4999, 0.5, 1.0, 1.7, 77.3, 2.0**31])
 def test_tables_are_what_the_loop_gives(stage_type, real):
     random = np.random.default_rng(3)
     near = np.arange(-300, 300)

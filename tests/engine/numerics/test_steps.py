@@ -7,13 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflq.engine.numerics.block_tail import BlockTail
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
-from tflq.engine.numerics.float32_stages import ExactHalfUp, FloatRoundingEven, ShortHalfUp
-from tflq.engine.numerics.float_rounding import FloatRounding
-from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding, WideRounding
-from tflq.engine.numerics.steps import pipeline_steps, stage_steps, wrap
-from tflq.engine.numerics.unscaled import Unscaled
+from tflq.engine.numerics.stage_roundings import (
+    BlockTail,
+    DoubleRounding,
+    ExactHalfUp,
+    FloatRounding,
+    FloatRoundingEven,
+    HalfUpTwice,
+    ShortHalfUp,
+    SingleRounding,
+    Unscaled,
+    WideRounding,
+)
+from tflq.engine.numerics.stages import OutputPipeline, OutputStage, wrap
 
 CHANNELS = 5
 STAGES = {
@@ -27,7 +34,7 @@ STAGES = {
     "exact": ExactHalfUp.of,
     "short": ShortHalfUp.of,
     "blocks": BlockTail.of(HalfUpTwice.of, DoubleRounding.of, 2),
-    "unscaled": lambda real: Unscaled(np.ones(1)),
+    "unscaled": lambda real: Unscaled.of(np.ones(1)),
 }
 
 
@@ -44,30 +51,30 @@ def test_steps_end_at_the_code(name: str) -> None:
         bias = rng.integers(-(2**20), 2**20, CHANNELS).astype(accumulators.dtype)
         codes = pipeline(accumulators, bias)
         for (row, channel), code in np.ndenumerate(codes):
-            steps = pipeline_steps(pipeline, int(accumulators[row, channel]), int(bias[channel]), channel)
+            steps = pipeline.worked(int(accumulators[row, channel]), int(bias[channel]), channel)
             assert steps[-1].value == code, steps
 
 
 def test_ties_are_told_apart() -> None:
     """-2.5 as -5 * 0.5 (a mantissa of 1/2 and no shift, half up) and -10 * 0.25 (a shift of one, half away)."""
-    assert stage_steps(DoubleRounding.of(0.5), -5, 0)[-1].value == -2
-    assert stage_steps(DoubleRounding.of(0.25), -10, 0)[-1].value == -3
-    assert stage_steps(HalfUpTwice.of(0.25), -10, 0)[-1].value == -2
-    assert stage_steps(FloatRounding.of(0.5), -5, 0)[-1].value == -3
-    assert stage_steps(FloatRoundingEven.of(0.5), -5, 0)[-1].value == -2
+    assert DoubleRounding.of(0.5).worked(-5, 0)[-1].value == -2
+    assert DoubleRounding.of(0.25).worked(-10, 0)[-1].value == -3
+    assert HalfUpTwice.of(0.25).worked(-10, 0)[-1].value == -2
+    assert FloatRounding.of(0.5).worked(-5, 0)[-1].value == -3
+    assert FloatRoundingEven.of(0.5).worked(-5, 0)[-1].value == -2
 
 
 def test_a_stage_that_is_not_known_is_one_step() -> None:
-    class Halved:
+    class Halved(OutputStage):
         real = np.array([0.5, 0.25])
 
         def __call__(self, accumulator: Any) -> Any:
             return np.floor(accumulator * self.real).astype(np.int32)
 
-    steps = stage_steps(Halved(), 9, 1)
+    steps = Halved().worked(9, 1)
     assert [step.value for step in steps] == [2]
 
 
 def test_wrapping_is_a_step_of_its_own() -> None:
-    steps = stage_steps(DoubleRounding.of(0.5), 2**31 + 6, 0)
+    steps = DoubleRounding.of(0.5).worked(2**31 + 6, 0)
     assert {step.name: step.value for step in steps}["wrapped to 32 bits"] == wrap(2**31 + 6) == -(2**31) + 6

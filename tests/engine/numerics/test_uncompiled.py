@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from support import uncompiled_cases
+from support.each import each
 
 SCRIPT = Path(uncompiled_cases.__file__)
 
@@ -34,7 +35,7 @@ def compiled():
     return uncompiled_cases.results()
 
 
-@pytest.mark.parametrize("name", uncompiled_cases.CASES)
+@each("name", uncompiled_cases.CASES)
 def test_same_bits(name, compiled, uncompiled):
     assert compiled[name].dtype.kind == uncompiled[name].dtype.kind
     np.testing.assert_array_equal(compiled[name], uncompiled[name], strict=False)

@@ -10,8 +10,8 @@ import pytest
 from support.float_sweeps import floats_of_any_kind
 from support.package_kernels import call
 from support.sweeping import few
-from tflq.engine.numerics import xnnpack_functions as functions
-from tflq.engine.runtimes.processor import describe
+from tflq.engine.numerics import xnnpack as functions
+from tflq.engine.runtimes.child.tflq_processor import describe
 
 _EXTENSIONS = ("AVX2", "AVX-512", "AVX-512 VNNI")
 _OWN = describe()["vectors"] if platform.machine() in ("x86_64", "AMD64") else ""

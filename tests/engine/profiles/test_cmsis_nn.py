@@ -13,8 +13,8 @@ import tflq
 from support import suites
 from support.running import run
 from support.single_op import T, build
-from tflq.comparison.verification.evidence.dumps import load_dumps
-from tflq.comparison.verification.results import over_samples
+from tflq.comparison.evidence.dumps import load_dumps
+from tflq.comparison.results import over_samples
 from tflq.diagnosis.localization import localize_samples
 from tflq.engine.numerics.multiplier import quantize_multiplier
 from tflq.engine.profiles import by_name

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.each import each
 from support.running import run
 from support.single_op import T, build
 from tflq.engine.profiles import by_name
@@ -135,7 +136,7 @@ def test_16_bits_without_a_bias_have_sums_of_32_bits(profile: str, expected: lis
     assert got.ravel().tolist() == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("op", "types", "last"),
     [
         ("TILE", "int16 int32 -> int16", "2.0"),

@@ -1,4 +1,4 @@
-"""The table of known faults: true of the kernel tables, and what docs/profiles.md says."""
+"""The table of known faults: true of the kernel tables, and what docs/runtimes.md says."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import pytest
 
 import tflq
 from support import running, suites
-from support.running import samples_of
+from support.each import each
+from support.running import run_once, samples_of
 from support.single_op import T, build
 from tflq.comparison.inspection.profile_pairs import compare_profiles
 from tflq.engine.interpreter import make_plan
 from tflq.engine.kernels.notes import Fault
 from tflq.engine.profiles import PROFILES
-from tflq.engine.profiles.faults import Known, known_faults
+from tflq.engine.profiles.history import Known, known_faults
 from tflq.errors import TflqError, UndefinedResultError
 from tflq.model.ir import TensorType
 
@@ -42,7 +43,7 @@ def test_the_page_is_up_to_date() -> None:
     assert result.returncode == 0, result.stdout
 
 
-@pytest.mark.parametrize("known", known_faults(), ids=lambda known: f"{known.fault.op}-{known.fault.types[0]}")
+@each("known", known_faults(), ids=lambda known: f"{known.fault.op}-{known.fault.types[0]}")
 def test_a_fault_is_one_of_some_profile(known: Known) -> None:
     assert known.profiles
     for name in known.profiles:
@@ -63,11 +64,7 @@ def test_spec_differs_from_the_reference_on_mended_rows_only() -> None:
 
 
 def run(model: bytes, profile: str, x: np.ndarray) -> np.ndarray:
-    interpreter = tflq.Interpreter(model_content=model, profile=profile)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    return run_once(tflq.Interpreter(model_content=model, profile=profile), [x])[0]
 
 
 @pytest.mark.parametrize("type_", ["int8", "int16"])

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from click.testing import CliRunner
 
 import tflq
-from support import suites
+from support import commands, suites
+from support.commands import validate
+from support.running import run_once
 from support.sweeping import few
 from tflq.engine.profiles import ALIASES, PROFILES, VARIANTS, by_name
+from tflq.engine.profiles.building import FIELDS, VALUES
 from tflq.engine.profiles.file import document_of, text_of
 from tflq.engine.profiles.table import ROWS
-from tflq.engine.profiles.values import FIELDS, VALUES
 from tflq.errors import InputError, ModelError, OptionError, TflqError, UnknownNameError, UnsupportedError
-from tflq.face.cli.main import cli
-from tflq.model.ir.schema import data_text
+from tflq.model.ir.model import data_text
 
 MODELS = suites.ROOT / "golden" / "singleop" / "models"
 SCHEMA = json.loads(data_text("profile.schema.json"))
@@ -34,9 +34,8 @@ def written(folder: Path, document: Any, name: str = "mine.yaml") -> str:
 
 @pytest.mark.parametrize("name", ["litert-ref+single-rounding", *few(PROFILES, *list(PROFILES)[::9])])
 def test_what_is_printed_loads_to_the_same_table(name: str, tmp_path: Path) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     profile = by_name(name)
-    jsonschema.validate(document_of(profile), SCHEMA)
+    validate(document_of(profile), "profile")
     again = by_name(written(tmp_path, text_of(profile)))
     assert again.kernels is profile.kernels
     assert (again.arithmetic, again.source, again.about) == (profile.arithmetic, profile.source, profile.about)
@@ -61,12 +60,7 @@ def test_the_schema_names_every_field_and_value() -> None:
 
 
 def run(model: str, profile: str, *inputs: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    interpreter = tflq.Interpreter(str(MODELS / model), profile=profile)
-    interpreter.allocate_tensors()
-    for detail, value in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
-    return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    return run_once(tflq.Interpreter(str(MODELS / model), profile=profile), inputs)[0]
 
 
 def single_input(op: str, type_: str) -> str:
@@ -169,7 +163,7 @@ def test_a_strange_file_is_refused_by_name(document: Any, tmp_path: Path) -> Non
     with pytest.raises((InputError, OptionError, UnknownNameError)) as caught:
         by_name(path)
     assert "mine.yaml" in str(caught.value)
-    ended = CliRunner().invoke(cli, ["inspect", str(MODELS / single_input("LOGISTIC", "int8")), "--profile", path])
+    ended = commands.tflq("inspect", MODELS / single_input("LOGISTIC", "int8"), "--profile", path)
     assert ended.exit_code == 2, ended.output
 
 
@@ -196,11 +190,9 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
 
 
 def test_show_prints_the_file() -> None:
-    shown = CliRunner().invoke(cli, ["profiles", "show", "tflm"])
+    shown = commands.tflq("profiles", "show", "tflm")
     assert yaml.safe_load(shown.stdout) == document_of(by_name("tflm"))
-    assert json.loads(CliRunner().invoke(cli, ["profiles", "show", "tflm", "--json"]).stdout) == document_of(
-        by_name("tflm")
-    )
+    assert json.loads(commands.tflq("profiles", "show", "tflm", "--json").stdout) == document_of(by_name("tflm"))
     for words in (["show"], ["show", "tflm", "spec"], ["show", "nobody"], ["show", "tflm", "--prove"]):
-        assert CliRunner().invoke(cli, ["profiles", *words]).exit_code == 2
+        assert commands.tflq("profiles", *words).exit_code == 2
     assert set(ALIASES.values()) <= set(ROWS)

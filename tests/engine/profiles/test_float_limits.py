@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.each import each
 from support.running import run
 from support.single_op import T, build
 
@@ -60,7 +61,7 @@ def signs(values: Any) -> str:
     return "".join("-" if sign else "+" for sign in np.signbit(values))
 
 
-@pytest.mark.parametrize(("profile", "op", "shapes", "of_nan", "of_zero"), RECORDED)
+@each(("profile", "op", "shapes", "of_nan", "of_zero"), RECORDED)
 def test_fused_limits(profile: str, op: str, shapes: Any, of_nan: str, of_zero: str) -> None:
     a, b = shapes
     got = two(op, a, b, np.nan, 1, profile)

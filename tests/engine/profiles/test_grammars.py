@@ -13,17 +13,17 @@ import yaml
 
 from support.planted import Device, Fields, quotient
 from support.single_op import T, build
-from tflq.devices.conformance.draft import Draft
-from tflq.devices.learning.subjects import Subject
+from tflq.devices.learning.questions import LearnSubject
+from tflq.devices.suites.draft import Draft
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
 from tflq.errors import InputError, ModelError, TflqError
 from tflq.model.flatbuf import read
 from tflq.model.ir import Model
 
-CONV = Subject("CONV_2D", "int8 int8 int32 -> int8")
-POOL = Subject("AVERAGE_POOL_2D", "int8 -> int8")
-RELU = Subject("RELU", "int8 -> int8")
+CONV = LearnSubject("CONV_2D", "int8 int8 int32 -> int8")
+POOL = LearnSubject("AVERAGE_POOL_2D", "int8 -> int8")
+RELU = LearnSubject("RELU", "int8 -> int8")
 
 
 def profile(folder: Path, *rows: dict[str, Any], **more: Any) -> str:
@@ -96,7 +96,7 @@ def nearest_float32(value: Fraction) -> np.float32:
 @pytest.mark.parametrize("products", ["rounded", "fused"])
 @pytest.mark.parametrize(("op", "sign"), [("ADD", 1), ("SUB", -1)])
 def test_a_float_sum_folds_zero_points_and_adds_in_order(op: str, sign: int, products: str, tmp_path: Path) -> None:
-    subject = Subject(op, "int8 int8 -> int8")
+    subject = LearnSubject(op, "int8 int8 -> int8")
     point = {"zero_points": "folded into the constant", "order": "constant, first, second", "products": products}
     path = profile(tmp_path, {"op": op, "types": subject.types, "float_sum": point})
     draft = next(

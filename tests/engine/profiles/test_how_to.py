@@ -46,6 +46,6 @@ def test_the_file_states_what_the_python_does(tmp_path: Path) -> None:
 
 
 def test_its_links_lead_somewhere() -> None:
-    text = (suites.ROOT / "docs" / "profiles.md").read_text(encoding="utf-8")
+    text = (suites.ROOT / "docs" / "runtimes.md").read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert target.startswith("http") or (suites.ROOT / "docs" / target).exists(), target

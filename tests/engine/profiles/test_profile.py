@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflq.engine.kernels.exactness import EXACT, close
-from tflq.engine.kernels.kernel import Kernel, Node, Prepared
+from tflq.engine.kernels.kernel import EXACT, Kernel, Node, Prepared, close
 from tflq.engine.kernels.table import table
 from tflq.engine.numerics.arithmetic import Arithmetic
-from tflq.engine.numerics.block_tail import BlockTail
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.multiplier import multiply_single_rounding, quantize_multiplier
-from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputPipeline, SingleRounding
+from tflq.engine.numerics.stage_roundings import BlockTail, DoubleRounding, HalfUpTwice, SingleRounding
+from tflq.engine.numerics.stages import OutputPipeline
 from tflq.engine.profiles import PROFILES, Profile, by_name
 from tflq.errors import FileAccessError, UnknownNameError
 

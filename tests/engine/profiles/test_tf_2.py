@@ -8,7 +8,7 @@ import pytest
 import tflq
 from opfuzz.case import Case
 from opfuzz.one_operator import T
-from opfuzz.worker import invoke
+from opfuzz.remote_worker import invoke
 from tflq.errors import TflqError, UndefinedResultError
 
 FULLY = ("FullyConnectedOptions", {"fused_activation_function": 0})

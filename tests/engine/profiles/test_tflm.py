@@ -13,6 +13,8 @@ import pytest
 
 import tflq
 from support import suites
+from support.each import each
+from support.running import run_once
 from support.single_op import T, build
 from support.sweeping import few
 from tflq.engine.runtimes import by_name
@@ -24,15 +26,10 @@ RECORDED = sorted((SINGLE / "recorded").glob("*@tflm.npz"))
 
 
 def run(model: bytes, inputs: list[Array], profile: str = "tflm") -> list[Array]:
-    interpreter = tflq.Interpreter(model_content=model, profile=profile)
-    interpreter.allocate_tensors()
-    for detail, value in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
-    return [np.array(interpreter.get_tensor(d["index"])) for d in interpreter.get_output_details()]
+    return run_once(tflq.Interpreter(model_content=model, profile=profile), inputs)
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
+@each("path", RECORDED, ids=[path.stem for path in RECORDED])
 def test_recorded_outputs(path: Any) -> None:
     name = path.stem.removesuffix("@tflm")
     model = (SINGLE / "models" / f"{name}.tflite").read_bytes()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from support.composites import attention
+from support.each import each
 from support.graphs import Graph, Op
 from support.graphs import build as build_graphs
 from support.processors import XNNPACK, has_xnnpack_profile
@@ -64,7 +65,7 @@ def sliding(rng: np.random.Generator, size: Any, kernel: Any) -> tuple[dict[str,
     return options, (int(out[0]), int(out[1]))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each("seed", range(60))
 def test_dense_layers(seed: int) -> None:
     rng = np.random.default_rng([1, seed])
     rows, depth, units = (int(n) for n in rng.integers(1, [20, 80, 70]))
@@ -110,9 +111,9 @@ def test_unpacked_weights_count_as_constant(op: str) -> None:
     check(build_graphs(Graph(tensors, [0], [5], operators)), [normal(rng, *x.shape)], op)
 
 
-@pytest.mark.parametrize("op", ["FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV"])
-@pytest.mark.parametrize("weights", ["float32", "float16", "int8", "hybrid"])
-@pytest.mark.parametrize("bias", ["float32", "float16", "int8"])
+@each("op", ["FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV"])
+@each("weights", ["float32", "float16", "int8", "hybrid"])
+@each("bias", ["float32", "float16", "int8"])
 def test_weights_and_biases_are_unpacked_each_by_itself(op: str, weights: str, bias: str) -> None:
     """float16 and int8 constants lie behind a DEQUANTIZE; hybrid weights do not."""
     rng = np.random.default_rng(3)
@@ -154,7 +155,7 @@ def test_weights_and_biases_are_unpacked_each_by_itself(op: str, weights: str, b
         check(model, sample, (op, weights, bias))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each("seed", range(60))
 def test_convolutions(seed: int) -> None:
     rng = np.random.default_rng([4, seed])
     kernel = (1, 1) if seed % 4 == 0 else tuple(int(n) for n in rng.integers(1, 4, 2))
@@ -173,7 +174,7 @@ def test_convolutions(seed: int) -> None:
     check(model, [x], (x.shape, kernel, units, options))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each("seed", range(60))
 def test_depthwise_convolutions(seed: int) -> None:
     rng = np.random.default_rng([5, seed])
     kernel = tuple(int(n) for n in rng.integers(1, 4 if seed % 6 else 8, 2))
@@ -190,7 +191,7 @@ def test_depthwise_convolutions(seed: int) -> None:
     check(model, [x], (x.shape, kernel, options))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_transposed_convolutions(seed: int) -> None:
     rng = np.random.default_rng([6, seed])
     stride, kernel = rng.integers(1, 4, 2), rng.integers(1, 5, 2)
@@ -209,7 +210,7 @@ def test_transposed_convolutions(seed: int) -> None:
     check(model, [x], (x.shape, kernel, options))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_matrix_products(seed: int) -> None:
     rng = np.random.default_rng([7, seed])
     rows, depth, columns = (int(n) for n in rng.integers(1, [20, 60, 50]))
@@ -224,7 +225,7 @@ def test_matrix_products(seed: int) -> None:
     check(model, [x] if seed % 5 == 0 else [x, y], (x.shape, y.shape, adjoint))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each("seed", range(60))
 def test_softmax(seed: int) -> None:
     rng = np.random.default_rng([8, seed])
     rows, depth = int(rng.integers(1, 9)), int(rng.integers(1, 40 if seed % 2 else 400))
@@ -234,7 +235,7 @@ def test_softmax(seed: int) -> None:
     check(build("SOFTMAX", [whole], [whole], ("SoftmaxOptions", {"beta": beta})), [x], (x.shape, beta))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_averages(seed: int) -> None:
     rng = np.random.default_rng([9, seed])
     kernel = tuple(int(n) for n in rng.integers(1, 6, 2))
@@ -252,7 +253,7 @@ def test_averages(seed: int) -> None:
     check(model, [x], (x.shape, steps))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_resized_images(seed: int) -> None:
     rng = np.random.default_rng([10, seed])
     n, height, width, depth = (int(v) for v in rng.integers(1, [3, 9, 9, 12]))
@@ -265,8 +266,8 @@ def test_resized_images(seed: int) -> None:
     check(build("RESIZE_BILINEAR", operands, output, ("ResizeBilinearOptions", options), 3), [x], (x.shape, size))
 
 
-@pytest.mark.parametrize("op", ["MEAN", "SUM"])
-@pytest.mark.parametrize("seed", range(40))
+@each("op", ["MEAN", "SUM"])
+@each("seed", range(40))
 def test_reductions(op: str, seed: int) -> None:
     rng = np.random.default_rng([13, seed])
     shape = tuple(int(n) for n in rng.integers(1, [4, 9, 9, 90 if seed % 2 else 500])[-int(rng.integers(1, 5)) :])
@@ -279,11 +280,9 @@ def test_reductions(op: str, seed: int) -> None:
     check(model, [x], (op, shape, axes))
 
 
-@pytest.mark.parametrize("heads", [1, 2, 6])
-@pytest.mark.parametrize(
-    "attributes", [{"scale": 0.25}, {}, {"scale": "none"}, {"scale": 0.1, "logit_cap": 1.5}, {"logit_cap": 50.0}]
-)
-@pytest.mark.parametrize("is_masked", [True, False])
+@each("heads", [1, 2, 6])
+@each("attributes", [{"scale": 0.25}, {}, {"scale": "none"}, {"scale": 0.1, "logit_cap": 1.5}, {"logit_cap": 50.0}])
+@each("is_masked", [True, False])
 def test_attention(heads: int, attributes: Any, is_masked: bool) -> None:
     """Keys of one head, of groups and of all heads; never the decomposition."""
     rng = np.random.default_rng([11, heads])
@@ -302,9 +301,9 @@ def test_other_lengths_run_the_decomposition() -> None:
     check(attention(query, key, (1, 1, 5, 8), {}), inputs)
 
 
-@pytest.mark.parametrize("op", ["MEAN", "SUM"])
-@pytest.mark.parametrize("square", ["MUL", "SQUARE", "MUL and RELU"])
-@pytest.mark.parametrize("axes", [[2], [1], [0, 2]])
+@each("op", ["MEAN", "SUM"])
+@each("square", ["MUL", "SQUARE", "MUL and RELU"])
+@each("axes", [[2], [1], [0, 2]])
 def test_sums_of_squares(op: str, square: str, axes: list[int]) -> None:
     """The squares are an output, too: the sum is made in one go all the same."""
     rng = np.random.default_rng(14)

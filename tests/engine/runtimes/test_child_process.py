@@ -13,7 +13,7 @@ from support import suites
 from support.pythons import fake_python
 from support.running import samples_of
 from tflq.engine.runtimes import RUNTIMES, by_name, process
-from tflq.engine.runtimes.child import cpu_model
+from tflq.engine.runtimes.child.tflq_processor import cpu_model
 from tflq.errors import RuntimeFailed, RuntimeMissing, UnknownNameError
 
 posix = pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")

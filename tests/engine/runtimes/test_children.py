@@ -12,8 +12,7 @@ import pytest
 from support.processes import COMPUTING, DIRECT, RUNTIME, SLEEPING, WRAPPED, Busy, Family, wait_until
 from support.pythons import fake_python
 from tflq.engine.runtimes import by_name
-from tflq.engine.runtimes.children import nameless_file, started, temporary_folder
-from tflq.engine.runtimes.process import feed
+from tflq.engine.runtimes.process import feed, nameless_file, started, temporary_folder
 from tflq.errors import FileAccessError, RuntimeFailed
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and stand-ins are POSIX")

@@ -12,15 +12,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tflq
+from support import commands, suites
 from support.pythons import fake_python as plain_python
+from support.running import run_once
 from support.single_op import T, build
 from tflq.engine.runtimes.conversion import conversions, converter_of
 from tflq.engine.runtimes.converter import CANNOT, MISSING
 from tflq.errors import CalibrationError, RuntimeFailed, RuntimeMissing
-from tflq.face.cli.main import cli
 from tflq.quantization.source import float_model
 from tflq.typing import Array
 
@@ -126,10 +126,10 @@ def test_a_keras_file_is_quantized_and_compared(made: tuple[Path, str], tmp_path
     folder, python = made
     out = str(tmp_path / "int8.tflite")
     words = [str(folder / "m.keras"), "--calibration", str(folder / "x.npy"), "--recipe", "fast", "--python", python]
-    done = CliRunner().invoke(cli, ["quantize", *words, "-o", out])
+    done = commands.tflq("quantize", *words, "-o", out)
     assert done.exit_code == 0, done.output
     again = ["compare", str(folder / "m.keras"), out, "--inputs", str(folder / "x.npy"), "--python", python]
-    assert "same top-1 in 12 of 12 samples" in CliRunner().invoke(cli, again).stdout
+    assert "same top-1 in 12 of 12 samples" in commands.tflq(*again).stdout
     api = tflq.quantize(folder / "saved", folder / "x.npy", "fast", python=python)
     assert api.report.comparison.sqnr > 25
 
@@ -141,7 +141,7 @@ def test_the_package_is_named_where_the_converter_is_missing(tmp_path: Path) -> 
     with pytest.raises(RuntimeMissing, match=r"pip install 'tensorflow>=2.18', or .* --python PATH"):
         tflq.quantize(tmp_path / "m.keras", tmp_path / "x.npy", python=python)
     words = ["quantize", str(tmp_path / "m.keras"), "--calibration", str(tmp_path / "x.npy"), "--python", python]
-    assert CliRunner().invoke(cli, [*words, "-o", str(tmp_path / "o.tflite")]).exit_code == 4
+    assert commands.tflq(*words, "-o", tmp_path / "o.tflite").exit_code == 4
     with pytest.raises(RuntimeMissing, match="no Python at"):
         next(conversions(tmp_path / "m.keras", "/no/such/python"))
 
@@ -197,13 +197,8 @@ def test_a_converter_that_changes_the_values_is_refused(size: float, tmp_path: P
     (tmp_path / "m.onnx").write_bytes(b"")
     model = MODELS / "digits_autoencoder_float.tflite"
     given = np.random.default_rng(0).random((1, 1, 8, 8), np.float32)
-    with np.load(MODELS / "digits_test.npz") as digits:
-        rows = np.float32(digits["images"][:4] / 16).reshape(4, 8, 8, 1)
-    interpreter = tflq.Interpreter(str(model))
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], given.transpose(0, 2, 3, 1))
-    interpreter.invoke()
-    right = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    rows = suites.digits().images[:4].reshape(4, 8, 8, 1)
+    right = run_once(tflq.Interpreter(str(model)), [given.transpose(0, 2, 3, 1)])[0]
     script = f"{WRITE}; cp {model} $5"
     python = fake_python(tmp_path, script, **{"i/x": given, "o/y": right})
     assert len(float_model(tmp_path / "m.onnx", python).subgraphs) == 1
@@ -222,13 +217,13 @@ def test_the_converter_is_named_in_reports(tmp_path: Path) -> None:
     out, words = str(tmp_path / "o.tflite"), [str(tmp_path / "m.onnx"), "--python", python]
     samples = str(tmp_path / "x.npy")
     command = ["quantize", *words, "--calibration", samples, "--recipe", "fast", "-o", out]
-    done = CliRunner().invoke(cli, command)
+    done = commands.tflq(*command)
     assert done.exit_code == 0, done.output
     assert f"{tmp_path / 'm.onnx'} converted by fake 1.0" in done.stdout
     following = done.stdout.splitlines()[-1]
     assert f"--python {python}" in following
     again = shlex.split(following.removeprefix("Next: tflq ").replace("OTHER_SAMPLES", samples))
-    document = json.loads(CliRunner().invoke(cli, [*again, "--json"]).stdout)
+    document = json.loads(commands.tflq(*again, "--json").stdout)
     assert document["reference"]["converter"] == "fake 1.0"
     assert "converter" not in document["other"]
 

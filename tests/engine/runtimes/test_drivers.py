@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflq.engine.runtimes.drivers import Desktop, Micro, readable
+from tflq.engine.runtimes.child.tflq_drivers import Desktop, Micro, readable
 
 
 class Noted:

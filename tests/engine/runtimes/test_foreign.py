@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import tflq as package
 from support import suites
-from tflq.devices.conformance.one_operator import T, build
-from tflq.devices.conformance.suite import Case, Suite, write_suite
-from tflq.devices.conformance.targets import SCRIPTS, CommandTarget, target_of
-from tflq.engine.runtimes import FOREIGN, RUNTIMES, by_name, foreign, is_named, named
+from support.commands import tflq
+from tflq.devices.suites.draft import T, build
+from tflq.devices.suites.make import Case, Suite, write_suite
+from tflq.devices.suites.target import SCRIPTS, CommandTarget, target_of
+from tflq.engine.runtimes import FOREIGN, RUNTIMES, by_name, is_named, named
+from tflq.engine.runtimes.child import tflq_foreign
 from tflq.errors import OptionError, RuntimeFailed, RuntimeMissing, UnknownNameError
-from tflq.face.cli.main import cli
 from tflq.model.storage.arrays import digest
 
 #: A stand-in for OpenVINO: it gives its first input as every output. PRECISION decides what it does with bfloat16.
@@ -49,10 +49,6 @@ class Compiled:
 """
 
 
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, [*map(str, words)])
-
-
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put the stand-in where child processes find it, and a package that cannot be imported."""
@@ -81,16 +77,16 @@ def suite(model: bytes, tmp_path: Path) -> Path:
     return path
 
 
-def test_every_system_has_its_own_name_and_module() -> None:
-    folder = Path(foreign.__file__).parent
+def test_every_system_has_its_own_name_and_function() -> None:
     assert not set(FOREIGN) & {*RUNTIMES, *SCRIPTS}
     for name, system in FOREIGN.items():
         assert (system.name, system.signatures) == (name, False)
-        assert "def ready(settings: Any, tools: Any)" in (folder / f"{system.adapter}.py").read_text()
+        assert system.is_foreign
+        assert system.adapter in tflq_foreign.SYSTEMS
         assert system.packages
         assert named(name) == system
     for program, script in SCRIPTS.values():
-        assert (folder.parents[2] / "devices" / "conformance" / "scripts" / script).is_file(), program
+        assert (Path(package.__file__).parent / "devices" / "suites" / "scripts" / script).is_file(), program
 
 
 def test_settings_are_part_of_the_name() -> None:
@@ -145,7 +141,7 @@ def test_a_command_is_no_name(words: str, is_one: bool) -> None:
 def test_a_target_runs_it(stand_in: Path, suite: Path) -> None:
     done = tflq("conform", "run", suite, "--target", "openvino")
     assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("PASSES openvino: 1 of 1 case compared with litert-ref, 1 give its bits")
+    assert done.stdout.startswith("PASSES openvino: 1 of 1 case passes against litert-ref")
     default = tflq("conform", "run", suite, "--target", "openvino", "--target-option", "precision=default")
     assert (default.exit_code, default.stdout.split(":")[0]) == (1, "FAILS openvino precision=default")
     named = tflq("conform", "run", suite, "--target", "openvino precision=default", "--python", sys.executable)

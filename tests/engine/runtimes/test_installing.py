@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from tflq.engine.runtimes import by_name, installing
+from support.commands import tflq
+from tflq.engine.runtimes import by_name, conversion
 from tflq.errors import RuntimeFailed, UnknownNameError
-from tflq.face.cli.main import cli
 
 
 @pytest.fixture(autouse=True)
@@ -28,8 +27,8 @@ def answering(monkeypatch: pytest.MonkeyPatch, code: int, stderr: str = "") -> l
         calls.append(words)
         return subprocess.CompletedProcess(words, code, "", stderr)
 
-    monkeypatch.setattr(installing.subprocess, "run", run)
-    monkeypatch.setattr(installing.venv, "create", _make)
+    monkeypatch.setattr(conversion.subprocess, "run", run)
+    monkeypatch.setattr(conversion.venv, "create", _make)
     return calls
 
 
@@ -40,10 +39,10 @@ def _make(place: Path, **_: Any) -> None:
 
 def test_an_installed_target_is_found_and_kept(targets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = answering(monkeypatch, 0)
-    python = installing.install("openvino")
-    assert python == str(targets / "openvino" / "bin" / "python") == installing.python_of("openvino")
+    python = conversion.install("openvino")
+    assert python == str(targets / "openvino" / "bin" / "python") == conversion.python_of("openvino")
     assert "openvino==2026.4.1" in calls[0]
-    assert installing.install("openvino") == python
+    assert conversion.install("openvino") == python
     assert len(calls) == 1
     monkeypatch.setattr("tflq.engine.runtimes.process.find_spec", lambda _: None)
     assert by_name("openvino precision=bf16").python == python  # type: ignore[attr-defined]
@@ -54,14 +53,14 @@ def test_an_installed_target_is_found_and_kept(targets: Path, monkeypatch: pytes
 def test_an_installation_that_failed_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, 1, "WARNING: x\nERROR: No matching distribution found")
     with pytest.raises(RuntimeFailed, match="No matching distribution"):
-        installing.install("tvm")
-    assert installing.python_of("tvm") is None
+        conversion.install("tvm")
+    assert conversion.python_of("tvm") is None
 
 
 def test_names_and_options_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = answering(monkeypatch, 0)
     with pytest.raises(UnknownNameError):
-        installing.install("../openvino")
+        conversion.install("../openvino")
     for words in (["nothing"], ["openvino", "--warm"], ["openvino", "--python", "x"], ["openvino", "model.tflite"]):
-        assert CliRunner().invoke(cli, ["doctor", "--install", *words]).exit_code == 2
+        assert tflq("doctor", "--install", *words).exit_code == 2
     assert calls == []

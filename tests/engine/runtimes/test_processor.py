@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.engine.runtimes import processor
+from tflq.engine.runtimes.child import tflq_processor as processor
 
 Leaves = dict[tuple[int, int], processor.Registers]
 

@@ -10,8 +10,8 @@ import pytest
 
 import tflq
 from support import suites
-from tflq.engine.api.steps import Stepper, run_steps
-from tflq.engine.runtimes import Step, by_name
+from tflq.engine.api.signature import Stepper, run_steps
+from tflq.engine.runtimes import Invocation, by_name
 from tflq.errors import InputError, RuntimeFailed, UnknownNameError
 from tflq.model.ir import SignatureDef, view
 from tflq.model.surgery.tap import tap_signatures
@@ -27,13 +27,13 @@ def ids(*values: int) -> np.ndarray:
     return np.array(values, np.int32)
 
 
-def prefill() -> Step:
+def prefill() -> Invocation:
     caches = {name: np.zeros((1, 32, 2, 16), np.float32) for name in CACHES}
-    return Step("prefill_8", {"tokens": ids(*range(40, 48))[None], "input_pos": ids(*range(8)), **caches})
+    return Invocation("prefill_8", {"tokens": ids(*range(40, 48))[None], "input_pos": ids(*range(8)), **caches})
 
 
-def decode(token: int, position: int) -> Step:
-    return Step("decode", {"tokens": ids(token)[None], "input_pos": ids(position)}, CACHES)
+def decode(token: int, position: int) -> Invocation:
+    return Invocation("decode", {"tokens": ids(token)[None], "input_pos": ids(position)}, CACHES)
 
 
 STEPS = (prefill(), decode(7, 8), decode(9, 9))
@@ -50,7 +50,7 @@ def test_a_profile_takes_the_same_steps_as_its_runtime(name: str) -> None:
 def test_an_interpreter_lives_for_one_sequence() -> None:
     model = suites.ROOT / "golden" / "models" / "digits_lstm_int8.tflite"
     sample = np.zeros(view(tflq.load(model)).tensors[view(tflq.load(model)).inputs[0]].shape, np.int8)
-    step = Step(None, {"0": sample})
+    step = Invocation(None, {"0": sample})
     runtime, data = by_name("litert-ref"), model.read_bytes()
     one, two = runtime.run_steps([data, data], [[step], [step, step]]).outputs
     assert [len(steps) for steps in one] == [1, 2]
@@ -84,7 +84,7 @@ def test_a_subgraph_of_two_signatures_is_tapped_for_each() -> None:
 def test_a_runtime_refuses_an_unknown_signature_and_a_missing_output() -> None:
     data, runtime = [DECODER.read_bytes()], by_name("litert-ref")
     with pytest.raises(RuntimeFailed, match="Invalid signature_key provided"):
-        runtime.run_steps(data, [[Step("decod")]])
+        runtime.run_steps(data, [[Invocation("decod")]])
     with pytest.raises(RuntimeFailed, match="no earlier step has an output 'kv_cache_k_0'"):
         runtime.run_steps(data, [[decode(1, 0)]])
 
@@ -92,14 +92,14 @@ def test_a_runtime_refuses_an_unknown_signature_and_a_missing_output() -> None:
 @pytest.mark.parametrize(
     ("step", "error", "text"),
     [
-        (Step("decod"), UnknownNameError, "decod"),
+        (Invocation("decod"), UnknownNameError, "decod"),
         (decode(1, 0), InputError, "no earlier step has an output of this name"),
-        (Step("decode", {"tokens": ids(1)[None]}), InputError, "no value is given"),
+        (Invocation("decode", {"tokens": ids(1)[None]}), InputError, "no value is given"),
         (replace(prefill(), inputs={**prefill().inputs, "x": ids(1)}), UnknownNameError, "x"),
-        (Step(None, {}), InputError, "no value is given"),
+        (Invocation(None, {}), InputError, "no value is given"),
     ],
 )
-def test_a_profile_refuses_steps_that_do_not_fit(step: Step, error: type[Exception], text: str) -> None:
+def test_a_profile_refuses_steps_that_do_not_fit(step: Invocation, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         Stepper(tflq.load(DECODER), "litert-ref").run(step)
 
@@ -108,6 +108,6 @@ def test_outputs_of_equal_names_are_no_trap() -> None:
     model = tflq.load(DECODER)
     graph = view(model)
     odd = SignatureDef("odd", (("", graph.inputs[0]),), (("x", graph.outputs[0]), ("x", graph.outputs[1])), 0)
-    steps: Sequence[Step] = [Step("odd", {"": ids(*range(8))[None]})]
+    steps: Sequence[Invocation] = [Invocation("odd", {"": ids(*range(8))[None]})]
     (result,) = run_steps(replace(model, signature_defs=(odd,)), "litert-ref", steps)
     assert list(result.outputs) == ["x"]

@@ -1,20 +1,12 @@
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tflq.engine.runtimes import process, transport
-
-
-def _child():
-    spec = importlib.util.spec_from_file_location("tflq_child", process.CHILD)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
+from tflq.engine.runtimes import runtime
+from tflq.engine.runtimes.child import tflq_wire
 
 WORDS = np.empty((2, 2), object)
 WORDS[:] = [[b"", b"nul\0 inside\0"], [b"\xff\xfe", "grün".encode()]]
@@ -31,7 +23,7 @@ VALUES = [
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda v: f"{v.dtype}{list(v.shape)}")
 def test_arrays_survive_the_file_in_both_directions(tmp_path: Path, value: np.ndarray) -> None:
-    for writer, reader in ((transport, _child()), (_child(), transport)):
+    for writer, reader in ((runtime, tflq_wire), (tflq_wire, runtime)):
         path = tmp_path / "x.npz"
         np.savez(path, **writer.pack("x", value))
         with np.load(path, allow_pickle=False) as entries:
@@ -43,4 +35,4 @@ def test_arrays_survive_the_file_in_both_directions(tmp_path: Path, value: np.nd
 
 
 def test_what_is_not_there_is_none() -> None:
-    assert transport.unpack("x", {}) is None
+    assert runtime.unpack("x", {}) is None

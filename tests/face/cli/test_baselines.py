@@ -8,16 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from numpy.typing import NDArray
 
 import tflq
+from support import commands
+from tflq.comparison.goldens.golden import Golden, Observation
+from tflq.comparison.goldens.stored import save_golden
 from tflq.comparison.inspection.difference import difference
-from tflq.comparison.verification import Golden
-from tflq.comparison.verification.golden import Observation
-from tflq.comparison.verification.goldens import save_golden
-from tflq.comparison.verification.results import InputFacts
-from tflq.face.cli.main import cli
+from tflq.comparison.results import InputFacts
 from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Subgraph, TensorSpec, TensorType
 
 Array = NDArray[np.float32]
@@ -63,7 +62,7 @@ class Place:
         golden = Golden((seen,) * samples, not outputs_only, InputFacts("arrays", None, samples), {})
         save_golden([golden], self.golden)
         given = ("verify", self.model, "--golden", self.golden, "--baseline", self.known, *words)
-        return CliRunner().invoke(cli, [str(word) for word in given])
+        return commands.tflq(*given)
 
 
 @pytest.fixture

@@ -10,26 +10,24 @@ import sys
 import time
 from pathlib import Path
 
-import jsonschema
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from support import suites
+from support import commands, suites
+from support.commands import validate
 from support.pythons import fake_python
 from tflq.engine.runtimes.timed import Contestant
-from tflq.face.cli.main import cli
-from tflq.model.ir.schema import data_text
 
 SMALL = suites.ROOT / "golden" / "singleop" / "models" / "tie_conv_i8_0.tflite"
 
 
 def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["bench", *map(str, words)])
+    return commands.tflq("bench", *words)
 
 
 def checked(text: str) -> dict:
     found: dict = json.loads(text)
-    jsonschema.validate(found, json.loads(data_text("bench.schema.json")))
+    validate(found, "bench")
     return found
 
 
@@ -39,7 +37,7 @@ def test_text_and_page(tmp_path: Path) -> None:
     done = tflq(SMALL, "--against", "none", "--seconds", 0, "--html", page)
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
-    assert "one run takes " in lines[0]
+    assert ": tflq (litert-ref) " in lines[0]
     assert any(line.split()[:2] == ["side", "median"] for line in lines)
     assert any("0  CONV_2D" in line for line in lines)
     written = page.read_text()
@@ -73,7 +71,7 @@ def test_what_was_timed_is_printed_when_it_is_interrupted(monkeypatch: pytest.Mo
     done = tflq(SMALL, "--against", "none")
     assert done.exit_code == 130, done.output
     assert done.stdout.startswith("INTERRUPTED ")
-    assert "one run takes " in done.stdout
+    assert ": tflq (litert-ref) " in done.stdout
 
 
 @pytest.mark.parametrize(

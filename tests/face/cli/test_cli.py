@@ -8,28 +8,16 @@ from pathlib import Path
 import click
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from support import suites
+from support.commands import document, tflq
+from support.each import each
 from tflq.face.cli.main import VERBS, cli
-from tflq.model.ir.schema import data_text
 
 MODEL = str(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite")
 SINGLE = suites.ROOT / "golden" / "singleop"
 ENTRY = next(entry for entry in json.loads((SINGLE / "index.json").read_text()) if "leaky_relu_01" in entry["model"])
 LEAKY = str(SINGLE / ENTRY["model"])
-
-
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, [str(word) for word in words])
-
-
-def document(result: Result, kind: str) -> dict:
-    found = json.loads(result.stdout)
-    assert found["schema"] == f"tflq/{kind}/1"
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-    jsonschema.validate(found, json.loads(data_text(f"{kind}.schema.json")))
-    return found
 
 
 def golden_of(tmp_path: Path, *, wrong: bool = False) -> Path:
@@ -65,7 +53,7 @@ def test_one_where_bits_differ(tmp_path: Path) -> None:
     assert (result.exit_code, found["verdict"], found["mode"]) == (1, "differs", "cumulative")
 
 
-@pytest.mark.parametrize(
+@each(
     "words",
     [
         ["verify"],
@@ -176,3 +164,53 @@ def test_commands_are_found_lazily() -> None:
     context = click.Context(cli)
     assert cli.get_command(context, "nothing") is None
     assert {name: cli.get_command(context, name).name for name in VERBS} == {name: name for name in VERBS}
+
+
+def every_option() -> list[tuple[tuple[str, ...], click.Command]]:
+    """Every command below `tflq`, with its words."""
+    found: list[tuple[tuple[str, ...], click.Command]] = []
+    groups: list[tuple[tuple[str, ...], click.Group]] = [((), cli)]
+    for words, group in groups:
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            if isinstance(command, click.Group):
+                groups.append(((*words, name), command))
+            else:
+                found.append(((*words, name), command))
+    return found
+
+
+def test_no_option_takes_the_next_option_as_its_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tried = 0
+    for words, command in every_option():
+        for option in (p for p in command.params if isinstance(p, click.Option) and not p.is_flag and not p.count):
+            if option.flag_value is None or not getattr(option, "_flag_needs_value", False):
+                refused = tflq(*words, option.opts[0], "--help")
+                assert (refused.exit_code, refused.stdout) == (2, ""), (words, option.opts)
+                assert f"{option.opts[0]} needs a value, and --help is an option" in refused.stderr
+                assert f" {' '.join(words)} [OPTIONS]" in refused.stderr
+                tried += 1
+    assert tried > 150
+    assert list(tmp_path.iterdir()) == []
+    assert tflq("quantize", "--portable", "--help").exit_code == 0  # a value that may be left out
+    written = tflq("run", MODEL, "--output=--json")
+    assert (written.exit_code, [path.name for path in tmp_path.iterdir()]) == (0, ["--json"]), written.output
+
+
+def test_names_of_profiles_and_runtimes_are_completed() -> None:
+    named: dict[str, int] = {"profile": 0, "against": 0}
+    for words, command in every_option():
+        for option in (p for p in command.params if isinstance(p, click.Option)):
+            name = option.opts[-1].removeprefix("--")
+            if name in named:
+                context = click.Context(command)
+                found = [item.value for item in option.shell_complete(context, "litert-r")]
+                assert "litert-ref" in found, (words, option.opts)
+                (file,) = option.shell_complete(context, "./my")
+                assert (file.value, file.type) == ("./my", "file")
+                named[name] += 1
+    assert named["profile"] >= 12
+    assert named["against"] >= 4

@@ -9,10 +9,10 @@ import sys
 import click
 
 from support import suites
-from tflq.devices.conformance.grids import FOCUSES
+from tflq.devices.grids import FOCUSES
 from tflq.face.cli import conform
-from tflq.face.cli.quantize import quantize_command
-from tflq.quantization.recipe.recipe import Norms
+from tflq.face.cli.make import quantize_command
+from tflq.quantization.recipe import Norms
 
 MODEL = str(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite")
 SHOW = """

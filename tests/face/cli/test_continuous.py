@@ -13,23 +13,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from click.testing import CliRunner, Result
 
 from support import suites
+from support.commands import tflq
 from tflq.errors import InputError
-from tflq.face.cli.continuous import Continuous, Judgement
-from tflq.face.cli.exits import Exit, gravest
-from tflq.face.cli.main import cli
-from tflq.model.storage.baseline import read_baseline, write_baseline
+from tflq.face.cli.answer import Exit, gravest
+from tflq.face.cli.many import Continuous, Judgement
+from tflq.face.report.issues import Complaints
+from tflq.model.storage.documents import read_baseline, write_baseline
 
 SINGLE = suites.ROOT / "golden" / "singleop"
 ENTRY = next(entry for entry in json.loads((SINGLE / "index.json").read_text()) if "leaky_relu_01" in entry["model"])
 MODEL = SINGLE / ENTRY["model"]
 UNTIL = ("--accept-until", "2999-12-31", "--reason", "ticket 7")
-
-
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, [str(word) for word in words])
 
 
 def golden_of(place: Path, wrong: int) -> Path:
@@ -127,6 +123,23 @@ def test_the_hooks_and_the_action_run(tmp_path: Path) -> None:
             assert ended.returncode == code, ended.stderr
 
 
+def test_the_action_installs_tflq_from_its_own_ref(tmp_path: Path) -> None:
+    """A `uses:` line that is copied works before anything is on a package index."""
+    action = yaml.safe_load((suites.ROOT / ".github/actions/verify/action.yml").read_text())
+    (tmp_path / "python").write_text('#!/bin/sh\nfor word; do last=$word; done; echo "$last"\n')
+    (tmp_path / "python").chmod(0o755)
+    place = suites.ROOT / ".github" / "actions" / "verify"
+    known = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "GITHUB_ACTION_PATH": str(place)}
+    for package, wanted in (("", suites.ROOT), ("tflq==9", "tflq==9")):
+        command = ["bash", "-ec", action["runs"]["steps"][0]["run"]]
+        done = subprocess.run(
+            command, env={**known, "TFLQ_PACKAGE": package}, capture_output=True, text=True, check=True
+        )
+        said = done.stdout.strip()
+        assert (Path(said).resolve() if package == "" else said) == wanted
+    assert action["inputs"]["version"]["default"] == ""
+
+
 @pytest.mark.slow
 def test_the_action_takes_patterns(tmp_path: Path) -> None:
     action = yaml.safe_load((suites.ROOT / ".github/actions/verify/action.yml").read_text())
@@ -157,6 +170,6 @@ def test_the_action_takes_patterns(tmp_path: Path) -> None:
 def test_an_interrupted_run_is_compared_with_no_baseline(tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
     write_baseline(str(path), set(), "known", date(2999, 1, 1), {"a part": 5})
-    kept = Continuous(str(path), None, None, "")
-    assert kept.judge("interrupted", "interrupted", [], {}) == Judgement(Exit.INTERRUPTED)
+    kept = Continuous(str(path))
+    assert kept.judge("interrupted", Complaints("interrupted", ())) == Judgement(Exit.INTERRUPTED)
     assert gravest([Exit.SAME, Exit.DIFFERS, Exit.INTERRUPTED]) is Exit.INTERRUPTED

@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import jsonschema
 import pytest
-from click.testing import CliRunner
 
-from tflq.devices.conformance import doctor
+from support.commands import tflq, validate
+from tflq.devices.suites import doctor
 from tflq.engine.profiles import by_name
 from tflq.engine.runtimes import RUNTIMES, Description
-from tflq.face.cli.main import cli
 from tflq.face.report.render.text import lines_of
-from tflq.face.report.verbs.doctor import doctor_report
-from tflq.model.ir.schema import data_text
+from tflq.face.report.verbs.models import doctor_report
 
 
 @pytest.fixture
@@ -26,10 +23,10 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_it_tells_of_runtimes_and_tests_itself(few: None) -> None:
-    result = CliRunner().invoke(cli, ["doctor", "--json"])
+    result = tflq("doctor", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    jsonschema.validate(found, json.loads(data_text("doctor.schema.json")))
+    validate(found, "doctor")
     assert found["self_test"]["problem"] is None
     assert found["self_test"]["cases"] > 10
     (runtime,) = found["runtimes"]
@@ -39,14 +36,14 @@ def test_it_tells_of_runtimes_and_tests_itself(few: None) -> None:
 @pytest.mark.slow
 def test_reasons_are_printed_whole() -> None:
     reason = "no module; " + "install it there, or name a Python that has it, " * 4
-    row = doctor.Found("tflm", "tflite-micro", "", "", reason)
+    row = doctor.Diagnosed("tflm", "tflite-micro", "", "", reason)
     lines = [line.text for line in lines_of(doctor_report(replace(doctor.examine(), runtimes=(row,))))]
     assert any(reason.strip() in line for line in lines)
 
 
 def test_a_self_test_of_nothing_does_not_pass(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "digests", lambda: (5, "drawn by another NumPy", doctor.RECORDED))
-    result = CliRunner().invoke(cli, ["doctor"])
+    result = tflq("doctor")
     assert (result.exit_code, "left out" in result.stdout) == (3, True), result.output
 
 
@@ -55,7 +52,7 @@ def test_a_changed_arithmetic_fails_the_self_test(few: None, monkeypatch: pytest
     _, drawn, _ = doctor.digests()
     assert drawn == doctor.DRAWN
     monkeypatch.setattr(doctor, "by_name", lambda name: by_name("litert-ref+single-rounding"))
-    result = CliRunner().invoke(cli, ["doctor"])
+    result = tflq("doctor")
     assert (result.exit_code, "differ from those recorded" in result.stdout) == (1, True), result.output
 
 

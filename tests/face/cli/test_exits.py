@@ -11,12 +11,12 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
 from support import suites
+from support.commands import tflq, validate
+from support.each import each
 from tflq.face.cli.main import VERBS, cli
 from tflq.model.ir import view
-from tflq.model.ir.schema import data_text
 
 MODEL = suites.ROOT / "golden" / "singleop" / "models" / "tie_conv_i8_0.tflite"
 DEVICE = suites.ROOT / "golden" / "singleop" / "recorded" / "tie_conv_i8_0@litert-opt.npz"
@@ -24,10 +24,6 @@ INPUTS = suites.ROOT / "golden" / "singleop" / "recorded" / "tie_conv_i8_0.npz"
 DIFFERS = ("explain", MODEL, "--dump", DEVICE, "--inputs", INPUTS)
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices are POSIX")
-
-
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, [*map(str, words)])
 
 
 @pytest.fixture
@@ -51,10 +47,9 @@ def test_a_fault_is_one_line_and_seventy() -> None:
 
 @pytest.mark.usefixtures("fault")
 def test_a_fault_as_a_document() -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     result = tflq("inspect", MODEL, "--json")
     found = json.loads(result.stdout)
-    jsonschema.validate(found, json.loads(data_text("error.schema.json")))
+    validate(found, "error")
     assert (result.exit_code, found["exit_code"], found["kind"]) == (70, 70, "KeyError")
     assert "please report it" in found["message"]
 
@@ -80,7 +75,7 @@ def commands() -> Iterator[tuple[str, ...]]:
         yield from ((verb, name) for name in command.commands) if isinstance(command, click.Group) else [(verb,)]
 
 
-@pytest.mark.parametrize("words", tuple(commands()), ids=" ".join)
+@each("words", tuple(commands()), ids=" ".join)
 def test_every_verb_knows_debug(words: tuple[str, ...]) -> None:
     help_word = "--help-all" if words == ("quantize",) else "--help"
     assert "--debug" in tflq(*words, help_word).stdout

@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from support import suites
-from tflq.face.cli.main import cli
-from tflq.model.ir.schema import data_text
+from support.commands import tflq, validate
 
 MODEL = str(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite")
 
@@ -23,15 +21,14 @@ MODEL = str(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite")
 def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("dump") / "dump.npz"
     arguments = ["run", MODEL, "--profile", "litert-xnnpack", "--all-tensors", "-o", str(path)]
-    assert CliRunner().invoke(cli, arguments).exit_code == 0
+    assert tflq(*arguments).exit_code == 0
     return path
 
 
 def document(verb: str, dump: Path, *options: str) -> tuple[int, dict[str, Any]]:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-    done = CliRunner().invoke(cli, [verb, MODEL, "--dump", str(dump), *options, "--json"])
+    done = tflq(verb, MODEL, "--dump", dump, *options, "--json")
     found: dict[str, Any] = json.loads(done.stdout)
-    jsonschema.validate(found, json.loads(data_text(f"{verb}.schema.json")))
+    validate(found, verb)
     return done.exit_code, found
 
 
@@ -58,10 +55,10 @@ def test_the_next_command_can_be_typed_where_inputs_came_from_elsewhere() -> Non
     recorded = suites.ROOT / "golden/singleop/recorded"
     model = suites.ROOT / "golden/singleop/models/tie_conv_i8_0.tflite"
     words = ["--dump", recorded / "tie_conv_i8_0@litert-opt.npz", "--inputs", recorded / "tie_conv_i8_0.npz"]
-    done = CliRunner().invoke(cli, ["explain", *map(str, (model, *words))])
+    done = tflq("explain", *(model, *words))
     assert done.exit_code == 1
     (line,) = re.findall(r"^Next: tflq (.*)", done.stdout, re.MULTILINE)
-    assert CliRunner().invoke(cli, shlex.split(line)).exit_code == 0
+    assert tflq(*shlex.split(line)).exit_code == 0
 
 
 def test_all_samples_are_looked_at_or_one() -> None:
@@ -70,20 +67,20 @@ def test_all_samples_are_looked_at_or_one() -> None:
     words = ["--dump", recorded / "tie_conv_i8_0@litert-opt.npz", "--inputs", recorded / "tie_conv_i8_0.npz", "--json"]
     elements = {}
     for sample in ("all", "0", "1"):
-        done = CliRunner().invoke(cli, ["explain", *map(str, (model, *words)), "--sample", sample])
+        done = tflq("explain", *(model, *words), "--sample", sample)
         (tensor,) = json.loads(done.stdout)["operators"][0]["tensors"]
         elements[sample] = tensor["elements"]
     assert elements["all"] == elements["0"] + elements["1"]
-    assert CliRunner().invoke(cli, ["explain", *map(str, (model, *words)), "--sample", "2"]).exit_code == 2
-    assert CliRunner().invoke(cli, ["explain", *map(str, (model, *words)), "--sample", "x"]).exit_code == 2
+    assert tflq("explain", *(model, *words), "--sample", "2").exit_code == 2
+    assert tflq("explain", *(model, *words), "--sample", "x").exit_code == 2
 
 
 def test_what_is_no_dump_is_told_what_is_one(tmp_path: Path) -> None:
-    told = CliRunner().invoke(cli, ["explain", MODEL, "--dump", MODEL])
+    told = tflq("explain", MODEL, "--dump", MODEL)
     assert told.exit_code == 2
     assert "not a dump" in told.stderr
     assert ".npz" in told.stderr
-    empty = CliRunner().invoke(cli, ["explain", MODEL, "--dump", str(tmp_path)])
+    empty = tflq("explain", MODEL, "--dump", tmp_path)
     assert empty.exit_code == 2
     assert "indices such as 't0', got nothing" in empty.stderr
 
@@ -93,10 +90,10 @@ def test_where_inputs_are_assumed_the_next_step_is_to_fit_the_whole(dump: Path, 
     """The dump holds one tensor amid the model: what makes it is XNNPACK's, and everything before is, too."""
     with np.load(dump) as whole:
         np.savez(tmp_path / "partial.npz", t0=whole["t0"], t41=whole["t41"])
-    done = CliRunner().invoke(cli, ["explain", MODEL, "--dump", str(tmp_path / "partial.npz")])
+    done = tflq("explain", MODEL, "--dump", tmp_path / "partial.npz")
     assert "what makes them may be at fault instead" in done.stdout
     (line,) = re.findall(r"^Next: tflq (.*)", done.stdout, re.MULTILINE)
-    fitted = CliRunner().invoke(cli, shlex.split(line))
+    fitted = tflq(*shlex.split(line))
     assert fitted.stdout.startswith("Best: litert-xnnpack ")
 
 
@@ -108,6 +105,6 @@ def test_the_first_element_is_told_with_its_sample_and_what_is_far_off_as_such(t
     far[3] = far[3] - 100 if far[3] > 0 else far[3] + 100
     np.savez(tmp_path / "dump.npz", **arrays)
     model = suites.ROOT / "golden/singleop/models/tie_conv_i8_0.tflite"
-    text = CliRunner().invoke(cli, ["explain", str(model), "--dump", str(tmp_path / "dump.npz")]).stdout
+    text = tflq("explain", model, "--dump", tmp_path / "dump.npz").stdout
     assert "first at [0, 0, 0, 3] of sample 1: " in text
     assert "16 or beyond: 1" in text

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import tflq
-from support import suites
-from tflq.face.cli.main import cli
+from support import commands, suites
 
 MODELS = suites.ROOT / "golden" / "models"
 INT8, FLOAT = MODELS / "digits_mobilenet_int8.tflite", MODELS / "digits_mobilenet_float.tflite"
@@ -22,7 +21,7 @@ WIDE, SMALL = MODELS / "digits_mobilenet_int16x8.tflite", MODELS / "digits_autoe
 
 
 def run(*words: object, stdin: bytes | None = None) -> Result:
-    return CliRunner().invoke(cli, [*map(str, words)], input=stdin)
+    return commands.tflq(*words, input=stdin)
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
 
 from support import suites
+from support.commands import tflq
 from support.hostile import archives, hostile
 from tflq.engine.api.files import load
-from tflq.face.cli.main import cli
 from tflq.model.ir import view
 
 pytestmark = pytest.mark.slow
@@ -54,7 +53,7 @@ VERBS = {
 def told(words: str, files: dict[str, Path], *, as_json: bool) -> int:
     """The exit code of a verb that kept to all that is promised."""
     given = [word.format(**files) for word in words.split()] + ["--json"] * as_json
-    result = CliRunner().invoke(cli, given)
+    result = tflq(*given)
     assert result.exit_code in DOCUMENTED, f"{given}: {result.exit_code}\n{result.output}\n{result.exception!r}"
     assert "Traceback" not in result.output
     assert all(line.isprintable() for line in result.output.split("\n")), given

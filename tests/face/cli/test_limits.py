@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from support import suites
+from support.commands import tflq
 from support.graphs import Graph, Op, build
 from support.single_op import T
 from tflq.face.cli.main import cli
@@ -42,7 +42,7 @@ def test_verbs_that_prepare_or_run_operators_have_the_limits(verb: str) -> None:
 def test_a_limit_is_kept(verb: str, limit: str, tmp_path: Path) -> None:
     np.save(tmp_path / "data.npy", np.zeros((4, 8, 8, 1), np.float32))
     words = [verb, *WORDS[verb].format(data=tmp_path / "data.npy", out=tmp_path / "out").split()]
-    result = CliRunner().invoke(cli, [*words, f"--{limit}-limit", "5"])
+    result = tflq(*words, f"--{limit}-limit", "5")
     assert result.exit_code in (2, 3), result.output
     assert any(words in result.output for words in BEYOND), result.output
     assert list(tmp_path.iterdir()) == [tmp_path / "data.npy"]
@@ -51,7 +51,7 @@ def test_a_limit_is_kept(verb: str, limit: str, tmp_path: Path) -> None:
 def test_generated_inputs_beyond_the_limit_are_refused_before_they_are_made(tmp_path: Path) -> None:
     x = T("int8", (1 << 30,))
     (tmp_path / "m.tflite").write_bytes(build(Graph([x, x], (0,), (1,), [Op("ABS", (0,), (1,))])))
-    result = CliRunner().invoke(cli, ["run", str(tmp_path / "m.tflite")])
+    result = tflq("run", tmp_path / "m.tflite")
     assert result.exit_code == 2
     assert "to generate 1 samples of the inputs takes" in result.output
     assert "--memory-limit" in result.output
@@ -61,7 +61,7 @@ def test_memory_that_the_machine_lacks_is_one_line(tmp_path: Path, monkeypatch: 
     def exhausted(*_: object) -> None:
         raise MemoryError("4 EiB")
 
-    monkeypatch.setattr("tflq.comparison.verification.inputs.generate", exhausted)
-    result = CliRunner().invoke(cli, ["run", str(CONV)])
+    monkeypatch.setattr("tflq.comparison.inputs.read.generate", exhausted)
+    result = tflq("run", CONV)
     assert result.exit_code == 2
     assert result.output == "tflq: the inputs takes more memory than this machine has (4 EiB)\n"

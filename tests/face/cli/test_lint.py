@@ -8,19 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from support import suites
+from support import commands, suites
+from support.commands import validate
 from tflq.engine.api.files import load, save
-from tflq.face.cli.main import cli
 from tflq.model.ir import view
-from tflq.model.ir.schema import data_text
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 
 
 def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["lint", *map(str, words)])
+    return commands.tflq("lint", *words)
 
 
 @pytest.fixture
@@ -53,12 +52,10 @@ def test_a_finding_is_a_difference_and_names_the_fix(spoilt: Path) -> None:
 
 
 def test_the_document_follows_its_schema(spoilt: Path, tmp_path: Path) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-    schema = json.loads(data_text("lint.schema.json"))
     result = tflq(spoilt, "--json", "--fix", tmp_path / "fixed.tflite")
     assert result.exit_code == 0
     document = json.loads(result.stdout)
-    jsonschema.validate(document, schema)
+    validate(document, "lint")
     (finding,) = document["findings"]
     assert (finding["rule"], finding["fixable"]) == ("bias-scale", True)
     assert document["fixed"]["corrected"] == 1

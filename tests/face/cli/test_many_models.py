@@ -15,25 +15,21 @@ from xml.etree import ElementTree
 import click
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from support import suites
-from tflq.comparison.verification import Report
+from support.commands import tflq, validate
+from support.each import each
+from tflq.comparison.verification.report import Verification
 from tflq.errors import InputError
-from tflq.face.cli.continuous import Continuous
-from tflq.face.cli.exits import Exit
+from tflq.face.cli.answer import Exit
 from tflq.face.cli.main import VERBS, cli
-from tflq.face.cli.several import each_model
-from tflq.face.cli.verified import verify_several
-from tflq.face.cli.watching import files_of, watch
-from tflq.model.ir.schema import data_text
+from tflq.face.cli.many import Continuous, each_model, verify_several
+from tflq.face.cli.settings import files_of, watch
+from tflq.face.report.several import SummaryRow
+from tflq.model.ir.model import data_text
 
 SINGLE = suites.ROOT / "golden" / "singleop"
 ENTRIES = [entry for entry in json.loads((SINGLE / "index.json").read_text()) if "leaky_relu_0" in entry["model"]]
-
-
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, [str(word) for word in words])
 
 
 @pytest.fixture
@@ -66,10 +62,9 @@ def test_several_models_get_a_summary_and_one_exit_code(folder: Path) -> None:
 def test_the_summary_is_a_document_too(folder: Path) -> None:
     done = tflq("verify", "a.tflite", "b.tflite", "missing.tflite", "--golden", "{stem}.npz", "--json")
     found = json.loads(done.stdout)
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-    jsonschema.validate(found, json.loads(data_text("verify-summary.schema.json")))
-    jsonschema.validate(found["models"][1]["report"], json.loads(data_text("verify.schema.json")))
-    jsonschema.validate(found["models"][2]["error"], json.loads(data_text("error.schema.json")))
+    validate(found, "verify-summary")
+    validate(found["models"][1]["report"], "verify")
+    validate(found["models"][2]["error"], "error")
     assert (found["exit_code"], [m["verdict"] for m in found["models"]]) == (1, ["same", "differs", "failed"])
 
 
@@ -85,9 +80,7 @@ def test_a_tolerated_difference_is_close_not_the_same(folder: Path, key: str) ->
 
 
 def test_pyproject_gives_defaults_that_the_command_line_overrules(folder: Path) -> None:
-    Path("pyproject.toml").write_text(
-        '[tool.tflq]\nprofile = "litert-opt"\nbaseline = "{stem}.npz"\ninputs = "smooth"\n'
-    )
+    Path("pyproject.toml").write_text('[tool.tflq]\nprofile = "litert-opt"\ngolden = "{stem}.npz"\ninputs = "smooth"\n')
     done = tflq("verify", "b.tflite", "--json")
     found = json.loads(done.stdout)
     assert (done.exit_code, found["profile"], found["golden"]) == (1, "litert-opt", "b.npz")
@@ -132,7 +125,7 @@ def test_version_and_module() -> None:
     assert short.stdout.startswith("tflq ")
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS))
+@each("verb", sorted(VERBS))
 def test_help_has_examples(verb: str) -> None:
     lines = [line.split() for line in tflq(verb, "--help").stdout.splitlines() if line.startswith(f"  tflq {verb}")]
     command = cli.get_command(click.Context(cli), verb)
@@ -164,11 +157,9 @@ def test_other_verbs_take_several_models_too(folder: Path, verb: str) -> None:
     assert head.startswith("FAILED 3 models: 1 failed, 2 ")
     assert following == f"Next: tflq {verb} missing.tflite"
     assert tflq(verb, "a.tflite", "b.tflite").exit_code == 0
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     found = json.loads(tflq(verb, "a.tflite", "missing.tflite", "--json").stdout)
-    jsonschema.validate(found, json.loads(data_text("summary.schema.json")))
-    schema = json.loads(data_text(f"{verb}.schema.json"))
-    jsonschema.validate(found["models"][0]["report"], schema)
+    validate(found, "summary")
+    validate(found["models"][0]["report"], verb)
     assert found["exit_code"] == 2
     assert found["models"][1]["error"]["exit_code"] == 2
 
@@ -221,12 +212,6 @@ def test_one_golden_is_not_compared_with_several_models(folder: Path) -> None:
     assert (done.exit_code, "name a pattern" in done.stderr) == (2, True)
 
 
-def test_goldens_may_still_be_named_as_a_baseline(folder: Path) -> None:
-    assert tflq("verify", "a.tflite", "b.tflite", "--baseline", "{stem}.npz").exit_code == 1
-    done = tflq("verify", "a.tflite", "--baseline", "{stem}.npz", "--golden", "a.npz")
-    assert (done.exit_code, "accepted differences" in done.stderr) == (2, True)
-
-
 def test_lint_of_several_models_has_one_junit_and_one_log(folder: Path) -> None:
     shutil.copy(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite", "c.tflite")
     words = ("lint", "a.tflite", "c.tflite", "missing.tflite", "--target", "tflm")
@@ -240,8 +225,8 @@ def test_lint_of_several_models_has_one_junit_and_one_log(folder: Path) -> None:
     assert tflq(*words, "--baseline", "k.json", *until).exit_code == 2
 
 
-def test_a_baseline_of_goldens_is_verify_s_alone(folder: Path) -> None:
-    Path("pyproject.toml").write_text('[tool.tflq]\nbaseline = "{stem}.npz"\n')
+def test_a_default_golden_is_verify_s_alone(folder: Path) -> None:
+    Path("pyproject.toml").write_text('[tool.tflq]\ngolden = "{stem}.npz"\n')
     assert tflq("lint", "a.tflite").exit_code == 0
     assert tflq("verify", "a.tflite").exit_code == 0
     assert tflq("verify", "b.tflite").exit_code == 1
@@ -263,10 +248,10 @@ def test_evidence_beside_a_model_names_the_verb_that_reads_it(folder: Path) -> N
 
 
 def test_an_interrupt_leaves_a_summary_of_the_models_before_it(capsys: pytest.CaptureFixture[str]) -> None:
-    def one(model: str) -> tuple[str, tuple[str, ...], dict[str, object], Exit]:
+    def one(model: str) -> SummaryRow:
         if model == "b":
             raise KeyboardInterrupt
-        return "done", ("7",), {}, Exit.SAME
+        return SummaryRow("done", ("7",), {}, Exit.SAME)
 
     assert each_model("run", ["a", "b", "c"], [("samples", ">")], one, as_json=True) is Exit.INTERRUPTED
     document = json.loads(capsys.readouterr().out)
@@ -284,11 +269,11 @@ def test_every_verb_of_several_models_is_in_the_schema() -> None:
 def test_an_interrupted_verification_is_summarized_without_its_baseline(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def one(model: str) -> Report:
+    def one(model: str) -> Verification:
         raise KeyboardInterrupt if model == "b" else InputError("no such file", name=model)
 
     path = tmp_path / "baseline.json"
-    kept = Continuous(str(path), None, date(2999, 1, 1), "known")
-    assert verify_several(["a", "b"], one, None, kept, as_json=True) is Exit.INTERRUPTED
+    kept = Continuous(str(path), accept_until=date(2999, 1, 1), reason="known")
+    assert verify_several(["a", "b"], one, kept, as_json=True) is Exit.INTERRUPTED
     assert [model["path"] for model in json.loads(capsys.readouterr().out)["models"]] == ["a"]
     assert not path.exists()

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import tflq
-from support import suites
+from support import commands, suites
 from tflq.engine.api.files import load, save
-from tflq.face.cli.main import cli
 from tflq.model.ir import view
 from tflq.model.surgery.cut import extract
 
@@ -32,7 +31,7 @@ _RAN: set[str] = set()
 
 
 def run(command: str) -> Result:
-    return CliRunner().invoke(cli, shlex.split(command)[1:], terminal_width=400)
+    return commands.tflq(*shlex.split(command)[1:], terminal_width=400)
 
 
 def printed(text: str) -> Iterator[str]:

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from support import suites
+from support.commands import tflq
 from support.odd_files import odd_archives, odd_documents
-from tflq.face.cli.main import cli
 
 SINGLE = suites.ROOT / "golden" / "singleop"
 MODEL = SINGLE / "models" / "tie_conv_i8_0.tflite"
@@ -55,7 +54,7 @@ SAMPLES = {
 def ended(words: str, files: dict[str, Any]) -> int:
     """Run a verb and return its exit code, which is documented and comes without a traceback."""
     given = [word.format(**files) for word in words.split()]
-    result = CliRunner().invoke(cli, given)
+    result = tflq(*given)
     place = f"{given}: {result.exit_code}\n{result.output}"
     assert result.exit_code in DOCUMENTED, place
     assert "Traceback" not in result.output, place
@@ -137,10 +136,10 @@ def test_odd_bundles(name: str, each: int, files: dict[str, Any], tmp_path: Path
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A suite of three cases."""
-    from tflq.devices.conformance.session import Order, make_suite
+    from tflq.devices.suites.run import SuiteOrder, make_suite
 
     path = tmp_path_factory.mktemp("suite") / "suite.npz"
-    make_suite(str(path), Order(every=2000))
+    make_suite(str(path), SuiteOrder(every=2000))
     return path
 
 
@@ -176,7 +175,7 @@ def test_odd_work_folders(each: int, suite: Path, files: dict[str, Any], tmp_pat
 @pytest.mark.parametrize("each", [EACH, THOROUGH])
 @pytest.mark.parametrize("ending", ["json", "yaml"])
 def test_odd_recipes(ending: str, each: int, samples: Path, files: dict[str, Any], tmp_path: Path) -> None:
-    from tflq.quantization.recipe.files import plain, read_recipe
+    from tflq.quantization.recipe_files import plain, read_recipe
 
     files |= {"odd": samples, "recipe": tmp_path / f"odd.{ending}"}
     whole = {"schema": "tflq/recipe/1", **plain(read_recipe("fast"))}
@@ -259,5 +258,5 @@ def test_odd_words_of_options(verb: str, files: dict[str, Any]) -> None:
     given = [word.format(**files) for word in verb.split()]
     for option in OPTIONS[verb]:
         for word in WORDS:
-            result = CliRunner().invoke(cli, [*given, option, word])
+            result = tflq(*given, option, word)
             assert result.exit_code in DOCUMENTED, (option, word[:40], result.output[-300:])

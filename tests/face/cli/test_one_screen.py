@@ -7,15 +7,13 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from support import suites
-from tflq.face.cli.main import cli
-from tflq.face.cli.quantize import quantize_command
-from tflq.face.cli.screen import OneScreen
-from tflq.quantization.recipe.files import read_recipe, recipe_from
-from tflq.quantization.recipe.presets import PRESETS
-from tflq.quantization.recipe.recipe import Budget, Mode, Spared
+from support import commands, suites
+from tflq.face.cli.make import quantize_command
+from tflq.face.cli.options import OneScreen
+from tflq.quantization.recipe import PRESETS, Mode, RecipeBudget, Spared
+from tflq.quantization.recipe_files import read_recipe, recipe_from
 from tflq.quantization.weights.recipe import Layer, weight_recipe_from
 from tflq.verbs.quantize import RecipeWords, recipe_of
 
@@ -24,7 +22,7 @@ DECODER = suites.ROOT / "golden" / "models" / "tiny_decoder_float.tflite"
 
 
 def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["quantize", *map(str, words)], terminal_width=80)
+    return commands.tflq("quantize", *words, terminal_width=80)
 
 
 def options_of(text: str) -> list[str]:
@@ -68,7 +66,7 @@ def test_the_recipe_printed_is_the_recipe_used(preset: str, words: tuple[object,
         )
     )
     assert read_recipe(path) == expected
-    assert expected.budget == Budget(least_agreement=0.99, spared=Spared.FLOAT)
+    assert expected.budget == RecipeBudget(least_agreement=0.99, spared=Spared.FLOAT)
     assert expected.candidates == PRESETS[preset].candidates
     document = json.loads(tflq("--print-recipe", "--recipe", path, "--json").stdout)
     assert recipe_from(document) == expected

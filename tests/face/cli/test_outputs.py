@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from support import suites
-from tflq.face.cli.main import VERBS, cli
+from support.commands import tflq
+from support.each import each
+from tflq.face.cli.main import VERBS
 from tflq.model.ir import view
 
 MODEL = suites.ROOT / "golden" / "singleop" / "models" / "tie_conv_i8_0.tflite"
@@ -48,10 +50,6 @@ OUTPUTS = {
 }
 
 
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, [*map(str, words)])
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:
     found = {"folder": tmp_path, "model": tmp_path / "m.tflite", "golden": tmp_path / "g.npz", "old": tmp_path / "old"}
@@ -72,7 +70,7 @@ def test_every_verb_that_writes_is_here() -> None:
     assert writing == {name.split()[0] for name in OUTPUTS}
 
 
-@pytest.mark.parametrize("name", OUTPUTS)
+@each("name", OUTPUTS)
 def test_what_exists_stays(name: str, files: dict[str, Path]) -> None:
     before = {path: path.read_bytes() for path in files["folder"].iterdir()}
     result = tflq(name.split()[0], *of(OUTPUTS[name], files), files["old"])
@@ -80,11 +78,12 @@ def test_what_exists_stays(name: str, files: dict[str, Path]) -> None:
     assert {path: path.read_bytes() for path in files["folder"].iterdir()} == before
 
 
-@pytest.mark.parametrize("name", OUTPUTS)
-@pytest.mark.parametrize("alias", ["same", "hard", "soft"])
+@each("name", OUTPUTS)
+@each("alias", ["same", "hard", "soft"])
 def test_what_is_read_stays_even_by_force(name: str, alias: str, files: dict[str, Path]) -> None:
     model = files["model"]
     target = files["folder"] / "alias.tflite"
+    target.unlink(missing_ok=True)
     if alias == "hard":
         target.hardlink_to(model)
     elif alias == "soft":
@@ -96,8 +95,8 @@ def test_what_is_read_stays_even_by_force(name: str, alias: str, files: dict[str
     assert model.read_bytes() == MODEL.read_bytes()
 
 
-@pytest.mark.parametrize("name", OUTPUTS)
-@pytest.mark.parametrize("place", ["no/such/folder/x", "."])
+@each("name", OUTPUTS)
+@each("place", ["no/such/folder/x", "."])
 def test_places_are_checked_before_anything_else(name: str, place: str, files: dict[str, Path]) -> None:
     missing = {**files, "model": files["folder"] / "missing.tflite"}
     result = tflq(
@@ -148,7 +147,7 @@ def test_outputs_of_any_name_are_kept(tmp_path: Path) -> None:
     from dataclasses import replace
 
     from tflq.engine.api.files import load, save
-    from tflq.model.storage.archive import opened
+    from tflq.model.storage.arrays import opened
 
     model = load(MODEL)
     graph = view(model)

@@ -15,21 +15,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from support import suites
+from support.commands import tflq, validate
 from tflq.engine.api.files import load, save
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import PROFILES
-from tflq.face.cli.main import cli
 from tflq.model.ir import view
-from tflq.model.ir.schema import data_text
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
-
-
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, [*map(str, words)])
 
 
 def test_a_dump_is_reduced_and_the_printed_line_shows_it(tmp_path: Path) -> None:
@@ -49,7 +43,6 @@ def test_a_dump_is_reduced_and_the_printed_line_shows_it(tmp_path: Path) -> None
 
 
 def test_the_document_follows_its_schema(tmp_path: Path) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     recorded = suites.ROOT / "golden/singleop/recorded"
     result = tflq(
         "reduce",
@@ -63,7 +56,7 @@ def test_the_document_follows_its_schema(tmp_path: Path) -> None:
         recorded / "tie_conv_i8_0.npz",
     )
     found = json.loads(result.stdout)
-    jsonschema.validate(found, json.loads(data_text("reduce.schema.json")))
+    validate(found, "reduce")
     assert (found["operators"], found["differing"]) == ([0], 1)
     assert found["outputs"][0]["shape"] == [1, 1, 1, 1]
     program, *line = shlex.split(found["next"])

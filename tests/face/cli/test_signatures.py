@@ -8,28 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from support import suites
-from tflq.face.cli.main import cli
-from tflq.model.ir.schema import data_text
+from support.commands import document, tflq
 
 DECODER = suites.ROOT / "golden" / "models" / "tiny_decoder_int8.tflite"
 KWS = suites.SHARED / "suites" / "modern" / "kws_state" / "model.tflite"
 needs_litert = pytest.mark.skipif(
     importlib.util.find_spec("ai_edge_litert") is None, reason="ai-edge-litert is not installed"
 )
-
-
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, [str(word) for word in words])
-
-
-def document(result: Result, kind: str) -> dict:
-    found = json.loads(result.stdout)
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-    jsonschema.validate(found, json.loads(data_text(f"{kind}.schema.json")))
-    return found
 
 
 @pytest.mark.parametrize(

@@ -5,19 +5,14 @@ from __future__ import annotations
 from importlib import metadata
 
 import pytest
-from click.testing import CliRunner, Result
 
 from support import suites
+from support.commands import tflq
 from tflq.engine.profiles import by_name
 from tflq.engine.runtimes import by_name as runtime_by_name
-from tflq.face.cli.main import VERBS, cli
-from tflq.face.cli.start import TASKS, overview, with_verb
+from tflq.face.cli.main import TASKS, VERBS, overview, with_verb
 
 MODEL = str(suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite")
-
-
-def tflq(*words: str) -> Result:
-    return CliRunner().invoke(cli, words)
 
 
 def test_every_verb_has_one_task() -> None:
@@ -80,10 +75,10 @@ def test_runtimes_are_found_in_any_case() -> None:
 
 @pytest.mark.parametrize("words", [["why"], ["profiles", "effects"], ["fit"], []])
 def test_help_of_a_verb_is_its_help(words: list[str]) -> None:
-    told = CliRunner().invoke(cli, ["help", *words])
+    told = tflq("help", *words)
     assert told.exit_code == 0
-    assert told.stdout == CliRunner().invoke(cli, [*words, "--help"]).stdout
+    assert told.stdout == tflq(*words, "--help").stdout
 
 
 def test_help_of_no_verb_is_misuse() -> None:
-    assert CliRunner().invoke(cli, ["help", "nothing"]).exit_code == 2
+    assert tflq("help", "nothing").exit_code == 2

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import pytest
-from click.testing import CliRunner, Result
-
 from support import suites
-from tflq.face.cli.main import cli
-from tflq.model.ir.schema import data_text
+from support.commands import document, tflq
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
-
-
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, [*map(str, words)])
-
-
-def document(kind: str, result: Result) -> dict:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-    found = json.loads(result.stdout)
-    jsonschema.validate(found, json.loads(data_text(f"{kind}.schema.json")))
-    return found
 
 
 def test_extract_writes_a_model(tmp_path: Path) -> None:
@@ -31,7 +15,7 @@ def test_extract_writes_a_model(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "2 operator(s), 1, 2 of the original" in result.stdout
     assert tflq("run", tmp_path / "part.tflite").exit_code == 0
-    found = document("extract", tflq("extract", MODEL, "1..2", "-o", tmp_path / "part.tflite", "--force", "--json"))
+    found = document(tflq("extract", MODEL, "1..2", "-o", tmp_path / "part.tflite", "--force", "--json"), "extract")
     assert found["operators"] == [1, 2]
 
 
@@ -58,5 +42,5 @@ def test_diff_says_whether_models_differ(tmp_path: Path) -> None:
     tflq("extract", MODEL, "1..2", "-o", tmp_path / "part.tflite")
     result = tflq("diff", MODEL, tmp_path / "part.tflite")
     assert result.exit_code == 1
-    found = document("diff", tflq("diff", MODEL, tmp_path / "part.tflite", "--json"))
+    found = document(tflq("diff", MODEL, tmp_path / "part.tflite", "--json"), "diff")
     assert {c["what"] for c in found["changes"]} >= {"operator"}

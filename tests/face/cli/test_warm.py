@@ -8,13 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jsonschema
 import pytest
 
+from support.commands import validate
 from support.suites import ROOT
-from tflq.engine.jit.compilations import heard, listener
-from tflq.face.report import compiling
-from tflq.model.ir.schema import data_text
+from tflq.engine.jit.compiled import heard, listener
+from tflq.face.report import progress
 
 MODEL = ROOT / "golden" / "singleop" / "models" / "leaky_relu_01.tflite"
 
@@ -26,7 +25,7 @@ def _warmed(folder: Path) -> dict[str, object]:
     )
     assert done.stderr == ""
     found: dict[str, object] = json.loads(done.stdout)
-    jsonschema.validate(found, json.loads(data_text("warm.schema.json")))
+    validate(found, "warm")
     return found
 
 
@@ -59,12 +58,12 @@ def test_a_terminal_is_told_when_it_lasts(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setenv("FORCE_COLOR", "1")
     before = listener()
     for patience, says in ((60.0, False), (-1.0, True)):
-        monkeypatch.setattr(compiling, "PATIENCE", patience)
-        with compiling.compiling():
+        monkeypatch.setattr(progress, "PATIENCE", patience)
+        with progress.compiling():
             compilations = listener()
             assert compilations is not None
             compilations.begin()
             compilations.end()
         assert ("compiling kernels, once" in capsys.readouterr().err) == says
-    with compiling.compiling(quiet=True):
+    with progress.compiling(quiet=True):
         assert listener() is before

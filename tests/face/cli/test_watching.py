@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tflq.errors import FileAccessError
-from tflq.face.cli.watching import State, files_of, state_of, watch
+from tflq.face.cli.settings import State, files_of, state_of, watch
 from tflq.model.storage.output import check_outputs, write_file
 from tflq.model.storage.stores import write_store
 

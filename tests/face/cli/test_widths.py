@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from support import suites
-from tflq.face.cli.main import VERBS, cli
-from tflq.face.report.render.line import Line
-from tflq.face.report.render.text import fit
+from support.commands import tflq
+from support.each import each
+from tflq.face.cli.main import VERBS
+from tflq.face.report.render.text import StyledLine, fit
 
 GOLDEN = suites.ROOT / "golden"
 MODELS = GOLDEN / "models"
@@ -65,12 +65,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def device(files: dict[str, Path]) -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     words = f"record {files['int8']} --against litert-opt --all-tensors -o {files['dump']}"
-    assert CliRunner().invoke(cli, shlex.split(words)).exit_code == 0
+    assert tflq(*shlex.split(words)).exit_code == 0
 
 
 def printed(words: str, files: dict[str, Path], width: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setenv("COLUMNS", str(width))
-    result = CliRunner().invoke(cli, [word.format(**files) for word in words.split()])
+    result = tflq(*[word.format(**files) for word in words.split()])
     assert result.exit_code in (0, 1, 6), result.output
     return result.stdout.splitlines()
 
@@ -102,9 +102,9 @@ def test_a_large_model_fits(words: str, monkeypatch: pytest.MonkeyPatch) -> None
     check(printed(words, {"m": model}, 80, monkeypatch), 80)
 
 
-@pytest.mark.parametrize("verb", ["", *VERBS])
+@each("verb", ["", *VERBS])
 def test_help_fits_and_ends_with_examples(verb: str) -> None:
-    result = CliRunner().invoke(cli, [*verb.split(), "--help"])
+    result = tflq(*verb.split(), "--help")
     lines = result.stdout.splitlines()
     check(lines, 80)
     assert any(re.match(rf" +tflq {verb}", line) for line in lines), "no example"
@@ -113,11 +113,11 @@ def test_help_fits_and_ends_with_examples(verb: str) -> None:
 def test_numbers_stay_whole_and_commands_can_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     numbers = [f"{n}.123456789" for n in range(1000, 1020)]
-    told = [line.text for line in fit([Line("  values " + " ".join(numbers))])]
+    told = [line.text for line in fit([StyledLine("  values " + " ".join(numbers))])]
     assert all(len(text) <= 60 for text in told)
     assert " ".join(told).split()[1:] == numbers
     command = f"tflq explain {'x' * 40}.tflite --dump {'y' * 30}.npz --profile litert-opt"
-    told = [line.text for line in fit([Line(f"Next: {command}", "strong")])]
+    told = [line.text for line in fit([StyledLine(f"Next: {command}", "strong")])]
     assert all(len(text) <= 60 for text in told)
     shell = "\n".join(told).replace("\\\n", "")
     assert shlex.split(shell.removeprefix("Next: ")) == shlex.split(command)
@@ -126,7 +126,7 @@ def test_numbers_stay_whole_and_commands_can_be_copied(monkeypatch: pytest.Monke
 def test_a_word_without_room_is_divided_at_a_slash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     name = ";".join(f"functional_1/layer_{n}/batchnorm" for n in range(5))
-    told = [line.text for line in fit([Line(f"tensor 3 '{name}' int8")])]
+    told = [line.text for line in fit([StyledLine(f"tensor 3 '{name}' int8")])]
     assert all(len(text) <= 60 for text in told)
     assert all(text.endswith((";", "/")) for text in told[1:-2])
     assert "".join(text.strip() for text in told).replace("tensor 3", "").startswith(f"'{name}'")

@@ -7,33 +7,33 @@ import re
 import pytest
 
 from support import suites
+from support.each import each
 from tflq.face.report import blocks
 from tflq.face.report.blocks import Block, Inline, Report, plain
-from tflq.face.report.graph.standard import view_of
-from tflq.face.report.render.card import card_html, card_text
-from tflq.face.report.render.html import page_of, parts_of
+from tflq.face.report.graph.drawing import view_of
+from tflq.face.report.render.html import card_html, card_text, page_of, parts_of
 from tflq.face.report.render.text import lines_of
 
 EVIL = "<b>\x1b[31m"
-ROWS = [[str(n), blocks.Operator(n, "ADD"), blocks.Badge("same", "good")] for n in range(3)]
+ROWS = [[str(n), blocks.OperatorBlock(n, "ADD"), blocks.Badge("same", "good")] for n in range(3)]
 COLUMNS = (("#", ">"), ("operator", "<"), ("status", "<"))
-VERDICT = blocks.Verdict("2 differ", "bad", "DIFFERS", "m")
-TABLE = blocks.Table(COLUMNS, ROWS, most=1, rest="{left} left of {of}, {shown} shown", fold="all rows", indent=1)
+VERDICT = blocks.Headline("2 differ", "bad", "DIFFERS", "m")
+TABLE = blocks.TableBlock(COLUMNS, ROWS, most=1, rest="{left} left of {of}, {shown} shown", fold="all rows", indent=1)
 
 
 def text(*given: Block) -> list[str]:
     return [line.text for line in lines_of(Report("verb", given))]
 
 
-@pytest.mark.parametrize(
+@each(
     ("block", "lines", "markup"),
     [
         (
-            blocks.Verdict("2 differ", "bad", "DIFFERS", "m"),
+            blocks.Headline("2 differ", "bad", "DIFFERS", "m"),
             ["DIFFERS m: 2 differ"],
             '<p class="bad">DIFFERS m: 2 differ',
         ),
-        (blocks.Text(("a ", blocks.Code("b")), "faint", 1), ["  a b"], '<p class="soft">a <code>b</code></p>'),
+        (blocks.Text(("a ", blocks.CodeBlock("b")), "faint", 1), ["  a b"], '<p class="soft">a <code>b</code></p>'),
         (blocks.Text(blocks.Styled("x", "strong")), ["x"], "<p><strong>x</strong></p>"),
         (blocks.Note("late"), ["note: late"], '<p><span class="warning">'),
         (blocks.Gap(), [""], ""),
@@ -43,7 +43,7 @@ def text(*given: Block) -> list[str]:
             ["  #  operator  status", "  0  ADD       same", "  2 left of 3, 1 shown"],
             "<summary>all rows</summary>",
         ),
-        (blocks.Table(COLUMNS, []), [], ""),
+        (blocks.TableBlock(COLUMNS, []), [], ""),
         (blocks.Next(["tflq a", "tflq b"]), ["Next: tflq a", "  or: tflq b"], '<section id="next"'),
         (blocks.Section("s", "Title", [blocks.Text("inside")]), ["inside"], '<h2 id="s-title">Title</h2>'),
         (blocks.Section("s", "Title", []), [], ""),
@@ -69,10 +69,10 @@ VIEW = view_of(suites.ROOT / "golden" / "singleop" / "models" / "add_u8_0.tflite
 
 
 def test_a_page_gathers_verdict_and_facts_above_its_blocks() -> None:
-    given = [blocks.Text("body"), blocks.Fact("fact", "good"), blocks.Verdict("2 differ", "bad", "DIFFERS", "m")]
-    page = page_of(Report("verb", list(given), about=blocks.Code("m.tflite"), title="window"))
+    given = [blocks.Text("body"), blocks.FactLine("fact", "good"), blocks.Headline("2 differ", "bad", "DIFFERS", "m")]
+    page = page_of(Report("verb", list(given), about=blocks.CodeBlock("m.tflite"), title="window"))
     order = [
-        "<title>window</title>",
+        "<title>DIFFERS 2 differ · window</title>",
         ">DIFFERS</span> 2 differ</h1>",
         "<code>m.tflite</code>",
         "fact</span>",
@@ -89,7 +89,7 @@ def test_a_page_without_a_verdict_has_a_headline() -> None:
 
 
 def test_long_cells_are_folded_on_a_page() -> None:
-    table = blocks.Table((("a", "<"),), [["\n".join(map(str, range(7)))]])
+    table = blocks.TableBlock((("a", "<"),), [["\n".join(map(str, range(7)))]])
     assert re.search(r"0<br>1.*4\n<details><summary>and 2 more</summary>\n5<br>6</details>", parts_of([table]))
 
 
@@ -100,6 +100,6 @@ def test_a_card_is_the_verdict_and_a_brief_above_the_text() -> None:
     assert "body</pre></details>" in card_html(Report("verb", [VERDICT, brief, blocks.Text("body")]))
 
 
-@pytest.mark.parametrize("value", ["a", ("a", blocks.Code("b"), ("c",)), blocks.Operator(3, "ADD")])
+@pytest.mark.parametrize("value", ["a", ("a", blocks.CodeBlock("b"), ("c",)), blocks.OperatorBlock(3, "ADD")])
 def test_an_inline_value_has_plain_text(value: Inline) -> None:
     assert plain(value) in ("a", "abc", "ADD")

@@ -9,16 +9,12 @@ from collections.abc import Sequence
 import pytest
 
 from tflq.face.report.blocks import Bar, Figures, Fold
-from tflq.face.report.html.parts import bars
-from tflq.face.report.pictures import Strip
-from tflq.face.report.verbs.compare.figures import confusion, course_figure, tensor_bars
-from tflq.face.report.verbs.compare.ranges import cut_off, ranges_blocks
-from tflq.face.report.verbs.compare.report import compare_card
-from tflq.face.report.verbs.compare.texts import decibels
-from tflq.quantization.judge.agreement import Agreement
-from tflq.quantization.judge.comparison import Comparison
-from tflq.quantization.judge.fidelity import Fidelity
-from tflq.quantization.judge.spans import Span
+from tflq.face.report.html.page import bars
+from tflq.face.report.matrices import Strip
+from tflq.face.report.verbs.compare import compare_card, confusion, course_figure, cut_off, ranges_blocks, tensor_bars
+from tflq.face.report.verbs.compare_texts import decibels
+from tflq.quantization.judge.comparison import Fidelities, Span
+from tflq.quantization.judge.detections import DecisionAgreement, Fidelity
 
 
 def fidelity(index: int, ratio: float) -> Fidelity:
@@ -26,9 +22,9 @@ def fidelity(index: int, ratio: float) -> Fidelity:
     return Fidelity(f"t{index}", "CONV_2D", index, elements=1, power=signal[0], noise=signal[1])
 
 
-def comparison(ratios: Sequence[float] = (), spans: Sequence[Span] = ()) -> Comparison:
+def comparison(ratios: Sequence[float] = (), spans: Sequence[Span] = ()) -> Fidelities:
     tensors = tuple(fidelity(k, ratio) for k, ratio in enumerate(ratios))
-    return Comparison(1, (), tensors, 0, None, ranges=tuple(spans))
+    return Fidelities(1, (), tensors, 0, None, ranges=tuple(spans))
 
 
 def styles(drawn: str) -> list[tuple[float, float]]:
@@ -86,7 +82,7 @@ def test_the_headline_figure_is_the_course_of_ratios() -> None:
     drawn = drawing(course_figure(comparison([40.0, 10.0, math.inf, 30.0])))
     assert drawn.count("point") == 3
     assert "40.0 dB" in drawn
-    assert "10.0 dB" in drawn
+    assert "0.0 dB" in drawn  # the axis begins there
     assert drawing(course_figure(comparison([40.0, math.inf]))) == ""
     assert drawing(course_figure(comparison())) == ""
 
@@ -95,7 +91,7 @@ def test_the_headline_figure_is_the_course_of_ratios() -> None:
 def test_the_confusion_matrix_names_its_axes(label: int | None, title: str) -> None:
     import numpy as np
 
-    agreement = Agreement()
+    agreement = DecisionAgreement()
     agreement.add(np.array([0.1, 0.9]), np.array([0.8, 0.2]), label)
     (matrix,) = confusion(agreement)
     drawn = drawing(matrix)

@@ -7,18 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tflq.devices.conformance.session import Order, make_suite
-from tflq.face.report.blocks import Fold, Table, plain
+from tflq.devices.suites.run import SuiteOrder, make_suite
+from tflq.face.report.blocks import Fold, TableBlock, plain
 from tflq.face.report.render import html
-from tflq.face.report.verbs.conform.picture import picture
-from tflq.face.report.verbs.conform.report import conform_report
+from tflq.face.report.verbs.conform import conform_report, picture
 from tflq.verbs.conform import conform
 
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("suite") / "suite.npz"
-    make_suite(str(path), Order(every=900))
+    make_suite(str(path), SuiteOrder(every=900))
     return path
 
 
@@ -30,7 +29,7 @@ def test_every_case_is_in_one_cell_and_only_failures_are_open(suite: Path, targe
     opened = [fold for fold in folds if fold.opened]
     assert len(opened) == bool(failing)
     for fold in opened:
-        (table,) = (block for block in fold.blocks if isinstance(block, Table))
+        (table,) = (block for block in fold.blocks if isinstance(block, TableBlock))
         assert {plain(row[0]) for row in table.rows} == failing
         counts = [re.findall(r"\d+", plain(cell)) for row in table.rows for cell in row[1:] if plain(cell)]
         assert sum(int(found[0]) for found in counts if len(found) == 2) == len(verdicts.failing)
@@ -41,4 +40,4 @@ def test_every_case_is_in_one_cell_and_only_failures_are_open(suite: Path, targe
 
 
 def _cells(block: object) -> list[object]:
-    return [row[0] for row in block.rows] if isinstance(block, Table) else [block.text]  # type: ignore[attr-defined]
+    return [row[0] for row in block.rows] if isinstance(block, TableBlock) else [block.text]  # type: ignore[attr-defined]

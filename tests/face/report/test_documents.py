@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import pytest
 
 from support import suites
+from support.commands import validate
 from support.reports import REPORT
 from tflq.comparison.inspection.operators import inspect
 from tflq.errors import ModelError, UnsupportedError
 from tflq.face.report.json import dumps, error_document
-from tflq.face.report.verbs.inspect.document import inspect_document
-from tflq.face.report.verbs.verify.document import verify_document
-from tflq.face.report.verbs.verify.junit import junit
-from tflq.model.ir.schema import data_text
-
-jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+from tflq.face.report.verbs.inspect import inspect_document
+from tflq.face.report.verbs.verify import junit, verify_document
 
 
 def check(kind: str, text: str) -> dict:
-    schema = json.loads(data_text(f"{kind}.schema.json"))
-    jsonschema.Draft202012Validator.check_schema(schema)
 
     def refuse(word: str) -> None:
         raise AssertionError(f"{word} is no JSON")
 
     document = json.loads(text, parse_constant=refuse)
-    jsonschema.validate(document, schema, jsonschema.Draft202012Validator)
+    validate(document, kind)
     return document
 
 
@@ -69,7 +63,7 @@ def test_an_error(error: BaseException) -> None:
 
 
 def test_junit_has_one_case_per_operator() -> None:
-    suite = ElementTree.fromstring(junit(REPORT))
+    suite = junit(REPORT)
     cases = suite.findall("testcase")
     assert [c.get("name").split()[1] for c in cases] == ["ADD", "CONV_2D", "TANH", "ODD", "MUL", "EXP"]
     assert all(c.get("name").split()[0].isdecimal() for c in cases)

@@ -10,14 +10,13 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from support import suites
-from tflq.comparison.verification.golden import Golden, Observation
-from tflq.comparison.verification.results import InputFacts
+from support.commands import tflq
+from tflq.comparison.goldens.golden import Golden, Observation
+from tflq.comparison.results import InputFacts
 from tflq.errors import LimitError, UnsupportedError
-from tflq.face.cli.main import cli
-from tflq.face.report.verbs.export.c import c_name, export_c
+from tflq.face.report.verbs.export import c_name, export_c
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 RECORDED = suites.ROOT / "golden" / "recorded" / "digits_mobilenet_int8.npz"
@@ -42,10 +41,6 @@ def compiler() -> str:
     if found is None:
         pytest.skip("no C compiler")
     return found
-
-
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, [str(word) for word in words])
 
 
 def built(place: Path, name: str, golden: dict[str, np.ndarray], flip: int = -1) -> Path:

@@ -13,22 +13,22 @@ import numpy as np
 import pytest
 
 from support import suites
-from tflq.comparison.verification.dump import Dump
+from tflq.comparison.evidence.dumps import Dump
 from tflq.diagnosis.findings import Findings, investigate
 from tflq.engine.api.files import load
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.profiles import by_name
 from tflq.face.report.blocks import Bar
-from tflq.face.report.graph.standard import view_of
+from tflq.face.report.graph.drawing import view_of
 from tflq.face.report.html.charts import LEVELS, distribution, heat_map, histogram, line, means_of_blocks, scatter
 from tflq.face.report.html.differences import as_rows, channel_figure, error_figures
-from tflq.face.report.html.parts import bars
+from tflq.face.report.html.page import bars
 from tflq.face.report.render.html import page_of, parts_of
-from tflq.face.report.verbs.compare.report import outputs_section
-from tflq.face.report.verbs.explain.report import explain_report
+from tflq.face.report.verbs.compare import outputs_section
+from tflq.face.report.verbs.explain import explain_report
 from tflq.model.ir import Model, view
-from tflq.quantization.judge.agreement import Agreement
-from tflq.quantization.judge.comparison import Comparison
+from tflq.quantization.judge.comparison import Fidelities
+from tflq.quantization.judge.detections import DecisionAgreement
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 VIEW = view_of(MODEL)
@@ -156,7 +156,11 @@ def test_a_histogram_shows_both_sides_of_0() -> None:
         ("+3", "2"),
     ]
     assert re.findall(r"height:([\d.]+)%", chart) == ["0.0", "78.0", "0.0", "0.0", "0.0", "31.2"]
+    wide = histogram([(-16, 1), (16, 1)], "distances", 16)
+    labels = re.findall(r'class="at">([^<]*)<', wide)
     assert "≥ +16" in histogram([(16, 1)], "distances", 16)
+    assert len(list(filter(None, labels))) <= 7, "each has the room of several columns"
+    assert labels[16] == "0"
     assert histogram([], "nothing", 16) == ""
 
 
@@ -217,7 +221,9 @@ def test_every_shape_has_its_pictures(shape: tuple[int, ...], figures: int) -> N
     assert len(list(error_figures(np.ones(shape), "tensor 1", "LSB"))) == figures
 
 
-@pytest.mark.parametrize(("shape", "expected"), [((4, 10), (4, 10)), ((1, 40), (3, 16)), ((1, 1000), (16, 64))])
+@pytest.mark.parametrize(
+    ("shape", "expected"), [((4, 10), (4, 10)), ((1, 40), (3, 16)), ((1, 1000), (16, 64)), ((64, 1), (4, 16))]
+)
 def test_what_is_no_image_is_laid_out_in_rows(shape: tuple[int, ...], expected: tuple[int, int]) -> None:
     values, _ = as_rows(np.ones(shape))
     assert values.shape == expected
@@ -225,12 +231,12 @@ def test_what_is_no_image_is_laid_out_in_rows(shape: tuple[int, ...], expected: 
 
 
 def test_a_confusion_matrix_counts_every_sample() -> None:
-    found = Agreement()
+    found = DecisionAgreement()
     for label, winner in ((0, 0), (0, 1), (1, 1), (1, 1)):
         scores = np.zeros(3)
         scores[winner] = 1
         found.add(np.array([0.5, 0.3, 0.2]), scores, label)
-    section = parts_of([outputs_section(Comparison(4, (), (), 0, found))], VIEW)
+    section = parts_of([outputs_section(Fidelities(4, (), (), 0, found))], VIEW)
     assert re.findall(r'<td class="([a-z]+\d?)">(\d*)</td>', section) == [
         ("cool3", "1"),
         ("hot3", "1"),

@@ -8,22 +8,17 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner, Result
 
 from support import suites
+from support.commands import tflq
 from tflq.engine.api.files import load, save
-from tflq.face.cli.main import cli
 from tflq.face.report.issues import Issue
-from tflq.face.report.junit import issue_suite, numbered, stem
+from tflq.face.report.several import issue_suite, numbered, stem
 from tflq.model.ir import view, with_graph
 
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
 #: Columns that a list of test cases has room for.
 ROOM = 60
-
-
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, [*map(str, words)])
 
 
 def names(path: Path) -> list[tuple[str, str]]:
@@ -70,7 +65,7 @@ def test_models_of_one_name_are_distinguished_by_their_paths(tmp_path: Path) -> 
 
 def test_equal_complaints_are_numbered() -> None:
     one = Issue("k", "rule", "summary", "error", "message \x00", "m.tflite", "0/1 ADD", "findings")
-    suite = ElementTree.fromstring(issue_suite("lint", "m.tflite", [one, one]))
+    suite = issue_suite("lint", "m.tflite", [one, one])
     assert [case.get("name") for case in suite.iter("testcase")] == ["rule 0/1 ADD", "rule 0/1 ADD (2)"]
     assert numbered(["a", "a (2)", "a", "a"]) == ["a", "a (2)", "a (3)", "a (4)"]
     assert numbered([]) == []

@@ -7,12 +7,11 @@ import re
 import pytest
 
 from tflq.face.report.blocks import Report
-from tflq.face.report.matrix import merge
-from tflq.face.report.pictures import Mark, Matrix
+from tflq.face.report.matrices import MatrixBlock, MatrixMark, merge
 from tflq.face.report.render import html
 from tflq.face.report.render.text import _CODES, lines_of
 
-SAME, OTHER, NONE = Mark("=", "good"), Mark("x", "bad"), Mark("-", "unknown")
+SAME, OTHER, NONE = MatrixMark("=", "good"), MatrixMark("x", "bad"), MatrixMark("-", "unknown")
 OPERATORS = [(str(k), "CONV_2D" if k < 5 else "ADD") for k in range(7)]
 MARKS = {
     "ref": [SAME] * 7,
@@ -24,11 +23,11 @@ MARKS = {
 KEY = ((SAME, "the same"), (OTHER, "other"), (NONE, "refused"))
 
 
-def matrix() -> Matrix:
+def matrix() -> MatrixBlock:
     return merge("Profiles", MARKS, OPERATORS, KEY)
 
 
-def text(made: Matrix, width: int | None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def text(made: MatrixBlock, width: int | None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.delenv("COLUMNS", raising=False)
     if width is not None:
         monkeypatch.setenv("COLUMNS", str(width))
@@ -68,7 +67,7 @@ def test_text_names_profiles_operators_and_marks(monkeypatch: pytest.MonkeyPatch
     lines = text(matrix(), None, monkeypatch)
     assert re.fullmatch(r"  2 ref, ref-2 +(= = =)", lines[1])
     assert "1 CONV_2D 0, 1, 2, 3, 4; 2 ADD 5; 3 ADD 6" in lines
-    assert "= the same, x other" in lines
+    assert "=: the same; x: other" in lines
 
 
 def test_a_page_has_every_profile_and_escapes_names() -> None:

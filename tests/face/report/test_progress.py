@@ -11,18 +11,27 @@ from tflq.face.report import progress
 from tflq.face.report.progress import Lines, progress_bar
 
 
-def test_a_line_comes_every_ten_seconds_and_says_what_is_left() -> None:
+def test_a_line_comes_after_a_second_and_every_ten_and_says_what_is_left() -> None:
     clock, lines = [0.0], list[str]()
     told = Lines(lambda: clock[0], lines.append)
     for second in range(41):
         clock[0] = float(second)
         told(f"sample {second}", second, 80)
     assert lines == [
-        "tflq: sample 10, 10 s gone, 12% done, about 70 s left",
-        "tflq: sample 20, 20 s gone, 25% done, about 60 s left",
-        "tflq: sample 30, 30 s gone, 38% done, about 50 s left",
-        "tflq: sample 40, 40 s gone, 50% done, about 40 s left",
+        "tflq: sample 1, 1 s gone, 1% done, about 79 s left",
+        "tflq: sample 11, 11 s gone, 14% done, about 69 s left",
+        "tflq: sample 21, 21 s gone, 26% done, about 59 s left",
+        "tflq: sample 31, 31 s gone, 39% done, about 49 s left",
     ]
+
+
+def test_short_work_is_not_estimated() -> None:
+    clock, lines = [0.0], list[str]()
+    told = Lines(lambda: clock[0], lines.append)
+    for second in range(10):
+        clock[0] = float(second)
+        told("running", second, 9)
+    assert lines == []
 
 
 def test_another_total_begins_anew_and_an_unknown_one_guesses_nothing() -> None:

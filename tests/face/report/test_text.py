@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from support.reports import FOUND, REPORT, tensor
-from tflq.comparison.verification.report import Report
-from tflq.comparison.verification.results import Mode
+from tflq.comparison.results import CompareMode
+from tflq.comparison.verification.report import Verification
 from tflq.face.report.render import text as layout
-from tflq.face.report.stages import stage_text
-from tflq.face.report.verbs.verify.report import verify_report
+from tflq.face.report.verbs.verify import verify_report
+from tflq.face.report.wording import stage_text
 
 
-def text_of(report: Report, **options: bool) -> str:
+def text_of(report: Verification, **options: bool) -> str:
     return layout.text_of(layout.lines_of(verify_report(report, **options)), coloured=layout.wants_colour(sys.stdout))
 
 
@@ -27,7 +27,7 @@ def test_the_first_screen_of_a_failure_is_in_order() -> None:
         "2 of 9 elements differ, by up to 3 LSB: 1 above, 1 below, -1.000 on average",
         "got - expected: -3: 1, +1: 1",
         "stage output: DoubleRounding, channel 1, real inf, Q31 3, shift -4, zero point -128, clamp [-128, 127]",
-        "Promised: 3 exact, 1 close, 4 ULP measured",
+        "Promised: 3 exact, EXP close, 4 ULP measured",
         "1 tensor not the same bits, but within what was measured: by up to 3 ULP of the largest magnitude",
         "note: a note",
         "ai-edge-litert 2.3.0 BUILTIN, 1 thread, XNNPACK in 3 partitions",
@@ -59,7 +59,7 @@ def test_a_difference_within_its_promise_is_no_difference_and_not_the_same() -> 
 
 
 def test_outputs_alone_are_told_too() -> None:
-    report = replace(REPORT, operators=(), outputs=(tensor(FOUND),), mode=Mode.CUMULATIVE)
+    report = replace(REPORT, operators=(), outputs=(tensor(FOUND),), mode=CompareMode.CUMULATIVE)
     text = text_of(report)
     assert "2 of 9 elements differ" in text
     assert "Next: tflq verify m.tflite" in text

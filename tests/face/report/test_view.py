@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from support import suites
-from tflq.comparison.verification.golden import Golden, Observation
-from tflq.comparison.verification.results import InputFacts
-from tflq.face.cli.main import cli
+from support.commands import tflq
+from tflq.comparison.goldens.golden import Golden, Observation
+from tflq.comparison.results import InputFacts
 from tflq.face.report.graph.colouring import LEVELS, scale, states
-from tflq.face.report.verbs.view.overlay import COLOURS, overlay
+from tflq.face.report.verbs.view import COLOURS, overlay
 
 GOLDEN = suites.ROOT / "golden"
 CONV = GOLDEN / "singleop" / "models" / "tie_conv_i8_0.tflite"
@@ -25,7 +24,7 @@ FLOAT, INT8 = (GOLDEN / "models" / f"digits_autoencoder_{kind}.tflite" for kind 
 
 
 def view(*words: object) -> int:
-    return CliRunner().invoke(cli, ["view", *map(str, words)]).exit_code
+    return tflq("view", *words).exit_code
 
 
 @pytest.mark.parametrize(

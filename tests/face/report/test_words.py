@@ -6,18 +6,18 @@ import re
 import sys
 from pathlib import Path
 
-from click.testing import CliRunner
 from markupsafe import Markup
 
-from tflq.face.cli.main import cli
+from support.commands import tflq
+from tflq.engine.profiles import PROFILES
 from tflq.face.report.html.page import page
-from tflq.face.report.words import WORDS, anchor, glossary_text, linked
+from tflq.face.report.wording import WORDS, anchor, glossary_text, linked, runtime_name
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_the_glossary_fits_one_screen_and_any_width() -> None:
-    shown = CliRunner().invoke(cli, ["help", "words"], env={"COLUMNS": "120"}).stdout
+    shown = tflq("help", "words", env={"COLUMNS": "120"}).stdout
     assert len(shown.splitlines()) <= 24
     assert all(word in shown for word in WORDS)
     assert max(map(len, glossary_text(40).splitlines())) <= 40
@@ -49,3 +49,15 @@ def test_pictures_links_names_and_scripts_stay() -> None:
     for same in (*closed, "<td>dump_tensor</td>", "<td>dump.npz</td>"):
         assert linked(Markup(same), found) == same
     assert not found
+
+
+def test_every_profile_names_its_runtime() -> None:
+    names = {name: runtime_name(name) for name in PROFILES}
+    assert len(set(names.values())) == len(names)
+    assert all(text[0].isupper() or name == "spec" for name, text in names.items())
+    assert names["tflm-2026.9-cmsis-nn-single"] == "TFLite Micro 2026.9 CMSIS-NN single rounding"
+    assert [runtime_name(name) for name in ("chip.yaml", "", "litert-ref+single-rounding")] == [
+        "chip.yaml",
+        "",
+        "litert-ref+single-rounding",
+    ]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support import suites
-from tflq.comparison.verification import load_golden
+from tflq.comparison.goldens.stored import load_golden, save_golden
 from tflq.engine.api.files import load
 from tflq.model.ir import view
 
@@ -47,8 +47,8 @@ def _plugin() -> list[str]:
     """The plugin by name, where this installation does not announce it."""
     from importlib.metadata import entry_points
 
-    announced = any(e.value == "tflq.face.testing.plugin" for e in entry_points(group="pytest11"))
-    return [] if announced else ["-p", "tflq.face.testing.plugin"]
+    announced = any(e.value == "tflq.face.testing" for e in entry_points(group="pytest11"))
+    return [] if announced else ["-p", "tflq.face.testing"]
 
 
 @pytest.mark.slow
@@ -76,6 +76,18 @@ def test_a_changed_bit_is_told_with_operator_element_and_cause(
     assert "operator 0 CONV_2D: differs under litert-opt" in done.stdout
     assert "expected" in done.stdout
     assert "cause: in operator 0 CONV_2D, the golden has the bits of litert-ref" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_changed_model_fails_once_with_one_line(tmp_path: Path) -> None:
+    golden = tmp_path / "golden.npz"
+    save_golden([replace(load_golden(all_tensors(tmp_path)), model_sha256="0" * 64)], golden)
+    done = run(tmp_path, golden)
+    assert "1 failed, 1 skipped" in done.stdout, done.stdout
+    assert "Traceback" not in done.stdout
+    lines = done.stdout.splitlines()
+    failure = lines[lines.index(next(line for line in lines if line.startswith("____"))) + 1 :]
+    assert "the model changed: no result that the golden holds; `pytest --tflq-update` records it" in failure[0]
 
 
 @pytest.mark.slow

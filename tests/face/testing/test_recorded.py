@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,10 @@ import pytest
 
 import tflq
 from support import suites
-from tflq.comparison.verification import Golden, Verdict
-from tflq.comparison.verification.golden import Observation
-from tflq.comparison.verification.goldens import save_golden
-from tflq.comparison.verification.results import InputFacts
-from tflq.face.testing.goldens import Recorded
+from tflq.comparison.goldens.golden import Golden, Observation
+from tflq.comparison.goldens.stored import load_golden, save_golden
+from tflq.comparison.results import InputFacts, Verdict
+from tflq.face.testing import ModelChanged, Recorded
 from tflq.model.ir import Buffer, Model, Operator, OperatorCode, Subgraph, TensorSpec, TensorType
 
 X = np.array([[1, -2, 3]], np.float32)
@@ -93,3 +93,25 @@ def test_every_signature_is_checked(tmp_path: Path) -> None:
     wrong = Recorded(str(model), str(tmp_path / "g.npz"), "litert-opt")
     with pytest.raises(AssertionError, match="operator decode/28 SOFTMAX: differs"):
         wrong.check_operator(60 + 28)
+
+
+def test_a_changed_model_is_one_line(tmp_path: Path) -> None:
+    checked = recorded(tmp_path, (Y, Z, X), {1: Y, 2: Z})
+    golden = replace(load_golden(checked.golden), model_sha256="0" * 64)
+    for tensors, what in (
+        ({1: Y, 2: Z}, "no result that the golden holds"),
+        ({1: Y, 2: Z + 1}, "weights or parameters of 1 operator (1 NEG)"),
+        ({}, "its outputs"),
+    ):
+        outputs = (Y, tensors.get(2, Z + 1), X)
+        save_golden(
+            [replace(golden, observations=(Observation((X,), outputs, tensors),), tensors=bool(tensors))],
+            tmp_path / "g.zip",
+        )
+        again = Recorded(checked.model, checked.golden)
+        for check in (again.check, lambda own=again: own.check_operator(1)):
+            with pytest.raises(ModelChanged) as raised:
+                check()
+            assert str(raised.value).endswith(f"the model changed: {what}; `pytest --tflq-update` records it")
+    save_golden([replace(golden, observations=(Observation((X[:, :2],), (Y,), {}),))], tmp_path / "g.zip")
+    assert Recorded(checked.model, checked.golden).change == "it has other tensors or operators"

@@ -15,7 +15,7 @@ from support.flatbuf_structure import walk
 from support.suites import suite_models
 from support.work import at_most
 from tflq.errors import FormatError, LimitError, TflqError
-from tflq.model.flatbuf import Limits, read, write
+from tflq.model.flatbuf import ReadLimits, read, write
 from tflq.model.ir import Model
 
 MUTATIONS = 2_000  # of each model
@@ -107,13 +107,13 @@ def test_every_truncation_is_refused() -> None:
 # --- files made to cost much ------------------------------------------------------------------------------------------
 
 
-def _peak(content: bytes, limits: Limits | None = None) -> str:
+def _peak(content: bytes, limits: ReadLimits | None = None) -> str:
     """What reading says, which must keep to the bounds on memory and work."""
     tracemalloc.start()
     said = "loads"
     try:
         with at_most(_calls(content)):
-            read(content, limits or Limits())
+            read(content, limits or ReadLimits())
     except TflqError as error:
         said = str(error)
     finally:
@@ -245,9 +245,16 @@ def test_an_error_says_byte_table_and_field() -> None:
 
 
 @pytest.mark.parametrize(
-    "limits", [Limits(file_size=100), Limits(tables=3), Limits(elements=2), Limits(depth=2), Limits(memory=2_000)]
+    "limits",
+    [
+        ReadLimits(file_size=100),
+        ReadLimits(tables=3),
+        ReadLimits(elements=2),
+        ReadLimits(depth=2),
+        ReadLimits(memory=2_000),
+    ],
 )
-def test_limits_are_kept(limits: Limits) -> None:
+def test_limits_are_kept(limits: ReadLimits) -> None:
     content = write(models.convolution())
     assert read(content)
     with pytest.raises(LimitError):

@@ -12,7 +12,7 @@ from support import flatbuf_models as models
 from support.suites import suite_models
 from tflq.model.flatbuf import read, write
 from tflq.model.flatbuf.binding import BINDINGS
-from tflq.model.flatbuf.layout import Kind, layout, members
+from tflq.model.flatbuf.layout import FieldKind, layout, members
 from tflq.model.ir import Buffer, Model
 
 
@@ -45,15 +45,15 @@ def disagreements(table: str, ours: Any, theirs: Any, path: str) -> Iterator[str
         where = f"{path}.{name}"
         if name in ("deprecated_builtin_code", "builtin_code"):
             continue  # compared as one
-        if field.kind is Kind.UNION:
+        if field.kind is FieldKind.UNION:
             number = getattr(theirs, _camel(name) + "Type")
             if (members(field.target)[number] if number else None) != (value and value.table):
                 yield f"{where}: type {number}"
             elif value is not None:
                 yield from disagreements(value.table, value, other, where)
-        elif field.kind is Kind.TABLE and value is not None and other is not None:
+        elif field.kind is FieldKind.TABLE and value is not None and other is not None:
             yield from disagreements(field.target, value, other, where)
-        elif field.kind is Kind.TABLES and value is not None and other is not None:
+        elif field.kind is FieldKind.TABLES and value is not None and other is not None:
             if len(value) != len(other):
                 yield f"{where}: {len(value)} != {len(other)}"
             for i, (x, y) in enumerate(zip(value, other, strict=False)):
@@ -64,14 +64,14 @@ def disagreements(table: str, ours: Any, theirs: Any, path: str) -> Iterator[str
         yield f"{path}.builtin_code"
 
 
-def _same(value: Any, other: Any, kind: Kind) -> bool:
-    if kind is Kind.STRING and value is not None and other is not None:
+def _same(value: Any, other: Any, kind: FieldKind) -> bool:
+    if kind is FieldKind.STRING and value is not None and other is not None:
         return bool(value.encode("utf-8", "surrogateescape") == other)
-    if kind is Kind.NUMBERS:
+    if kind is FieldKind.NUMBERS:
         # The generated reader gives None for an empty vector too in places, and where the vocabulary has only ().
         a, b = ([] if v is None else list(np.asarray(v).tolist()) for v in (_listed(value), _listed(other)))
         return a == b
-    if kind is Kind.TABLES:
+    if kind is FieldKind.TABLES:
         return not value and not other
     return value is ANY or bool(value == other) or bool(value != value and other != other)
 

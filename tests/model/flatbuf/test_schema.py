@@ -8,28 +8,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflq.model.flatbuf.layout import NUMBERS, Kind, layout, members
+from support.each import each
+from tflq.model.flatbuf.layout import NUMBERS, FieldKind, layout, members
 from tflq.model.ir import CARRIER, TensorType
-from tflq.model.ir.schema import enum, schema
+from tflq.model.ir.model import enum, schema
 
 TABLES = sorted(schema()["tables"])
 
 
-@pytest.mark.parametrize("table", TABLES)
+@each("table", TABLES)
 def test_slots_are_numbered_without_gaps(table: str) -> None:
     fields = layout(table).fields.values()
-    slots = [f.id for f in fields] + [f.id - 1 for f in fields if f.kind is Kind.UNION]
+    slots = [f.id for f in fields] + [f.id - 1 for f in fields if f.kind is FieldKind.UNION]
     assert sorted(slots) == list(range(len(slots)))
 
 
-@pytest.mark.parametrize("table", TABLES)
+@each("table", TABLES)
 def test_types_exist_and_defaults_belong_to_them(table: str) -> None:
     known = {*NUMBERS, "string", *schema()["enums"], *schema()["unions"], *schema()["tables"]}
     for name, (_, type_name, *rest) in schema()["tables"][table].items():
         assert type_name.strip("[]") in known, name
         assert set(rest[0] if rest else ()) <= {"default", "align", "deprecated"}
     for field in layout(table).fields.values():
-        if field.kind is Kind.SCALAR:
+        if field.kind is FieldKind.SCALAR:
             assert field.number is not None
             assert field.number.packer.unpack(field.number.packer.pack(field.default)) == (field.default,)
 
@@ -52,7 +53,9 @@ def test_every_table_is_reached_from_the_root_and_none_holds_itself() -> None:
         assert table not in above
         reached.add(table)
         for field in layout(table).fields.values():
-            targets = members(field.target)[1:] if field.kind is Kind.UNION else [field.target] if field.target else []
+            targets = (
+                members(field.target)[1:] if field.kind is FieldKind.UNION else [field.target] if field.target else []
+            )
             for target in targets:
                 visit(target, (*above, table))
 
@@ -84,7 +87,7 @@ def test_enums_and_unions_are_those_of_litert(generated: Any) -> None:
     assert ours == theirs
 
 
-@pytest.mark.parametrize("table", TABLES)
+@each("table", TABLES)
 def test_fields_are_those_of_litert(table: str, generated: Any) -> None:
     add = re.compile(rf"{table}Add([A-Z]\w*)$")
     theirs = {}
@@ -97,18 +100,18 @@ def test_fields_are_those_of_litert(table: str, generated: Any) -> None:
     assert theirs == _slots(table)
 
 
-@pytest.mark.parametrize("table", TABLES)
+@each("table", TABLES)
 def test_vectors_are_those_of_litert(table: str, generated: Any) -> None:
     for field in layout(table).fields.values():
         start = getattr(generated, f"{table}Start{_camel(field.name)}Vector", None)
-        if field.kind is Kind.NUMBERS:
+        if field.kind is FieldKind.NUMBERS:
             assert field.number is not None
             assert start is not None
             recorder = _Recorder()
             start(recorder, 5)
             # The module for Python leaves the schema's force_align out: width and count only.
             assert recorder.calls[0][:3] == ("StartVector", field.number.size, 5)
-        elif field.kind is Kind.TABLES:
+        elif field.kind is FieldKind.TABLES:
             assert start is not None
         elif start is not None:
             pytest.fail(f"{field.name} is a vector")
@@ -128,12 +131,12 @@ def _slots(table: str) -> dict[str, tuple[str, int, Any]]:
         if len(entry) > 2 and entry[2].get("deprecated"):
             continue
         name = _camel(field.name)
-        if field.kind is Kind.SCALAR:
+        if field.kind is FieldKind.SCALAR:
             assert field.number is not None
             slots[name] = field.number.name.capitalize(), field.id, field.default
         else:
             slots[name] = "UOffsetTRelative", field.id, 0
-        if field.kind is Kind.UNION:
+        if field.kind is FieldKind.UNION:
             slots[name + "Type"] = "Uint8", field.id - 1, 0
     return slots
 

@@ -13,7 +13,7 @@ from support import flatbuf_models as models
 from support.flatbuf_structure import differences
 from support.model_values import with_anything, with_odd_values
 from tflq.errors import FormatError, LimitError, TflqError
-from tflq.model.flatbuf import Limits, read, write
+from tflq.model.flatbuf import ReadLimits, read, write
 from tflq.model.ir import (
     Buffer,
     Model,
@@ -69,7 +69,7 @@ def test_values_of_wrong_types_are_refused_or_can_be_read(base: Model, rounds: i
 
 
 def test_a_file_that_the_reader_would_find_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tflq.model.flatbuf.writer.read", partial(read, limits=Limits(tables=3)))
+    monkeypatch.setattr("tflq.model.flatbuf.writer.read", partial(read, limits=ReadLimits(tables=3)))
     with pytest.raises(LimitError, match=r"the file would be refused: more than 3 tables"):
         write(models.convolution())
 

@@ -16,11 +16,10 @@ from tflq.engine.profiles import PROFILES
 from tflq.errors import FormatError, ModelError, UnsupportedError
 from tflq.model.flatbuf import write
 from tflq.model.ir import Buffer, Model, Record, view
-from tflq.model.ir.constants import strings_from
-from tflq.model.ir.external import with_external_buffers
+from tflq.model.ir.constants import strings_from, with_external_buffers
 from tflq.model.surgery.cut import extract
-from tflq.quantization.draft import Draft
-from tflq.quantization.weights.rewriting import compact
+from tflq.quantization.draft import ModelDraft
+from tflq.quantization.weights.forms import compact
 
 EMPTY = np.zeros(0, np.uint8)
 FULL = np.zeros(8, np.uint8)
@@ -61,7 +60,7 @@ def test_the_first_buffer_never_becomes_a_constant(held: Array) -> None:
     assert [view(model).ops[i].index for i in extract(model, ["1"])[1]] == [1]
     part, _ = extract(model, ["1"])
     assert len(part.subgraphs[0].inputs) == 1
-    assert Draft(model).copied(0) == 0
+    assert ModelDraft(model).copied(0) == 0
     assert {t.buffer for t in compact(model).subgraphs[0].tensors} == {0}
 
 

@@ -10,12 +10,12 @@ import pytest
 
 import tflq
 from support import suites
-from tflq.engine.api.files import load
-from tflq.engine.api.subject import subject
+from support.each import each
+from tflq.engine.api.files import load, subject
 from tflq.errors import LimitError, ModelError
 from tflq.model.flatbuf import write
 from tflq.model.ir import Model, SignatureDef
-from tflq.model.ir.structure import check_structure
+from tflq.model.ir.graph import check_structure
 
 MODEL = load(suites.ROOT / "golden" / "singleop" / "models" / "tie_conv_i8_0.tflite")
 GRAPH = MODEL.subgraphs[0]
@@ -68,7 +68,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@each("name", BROKEN)
 def test_what_leads_nowhere_is_refused_by_everyone(name: str) -> None:
     model = BROKEN[name]
     for use in (check_structure, lambda m: tflq.Interpreter(model_content=m), lambda m: subject(write(m))):

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from tflq.errors import FileAccessError, InputError, LimitError
-from tflq.model.storage import archive
-from tflq.model.storage.archive import MANIFEST, keys_of, opened, write_arrays
-from tflq.model.storage.arrays import load_array, load_rows
+from tflq.model.storage import arrays as archive
+from tflq.model.storage.arrays import MANIFEST, keys_of, load_array, load_rows, opened, write_arrays
 
 NAMES = (
     "file",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from support.each import each
 from tflq.errors import InputError
 from tflq.model.storage import documents
 from tflq.model.storage.documents import read_json, read_yaml
@@ -68,7 +69,7 @@ ODD_YAML = (
 )
 
 
-@pytest.mark.parametrize("data", ODD_YAML, ids=lambda data: repr(data[:24]))
+@each("data", ODD_YAML, ids=lambda data: repr(data[:24]))
 def test_other_yaml_is_refused(data: bytes) -> None:
     with pytest.raises(InputError) as found:
         read_yaml(data, "x")

@@ -8,17 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import tflq
-from support import suites
-from tflq.comparison.verification import load_golden
+from support import commands, suites
+from support.each import each
+from tflq.comparison.goldens.stored import load_golden
 from tflq.errors import FileAccessError
-from tflq.face.cli.main import cli
-from tflq.model.storage.archive import opened
-from tflq.model.storage.arrays import load_array
+from tflq.model.storage.arrays import load_array, opened
 from tflq.model.storage.documents import read_document
-from tflq.model.storage.reading import open_file, read_bytes
+from tflq.model.storage.kinds import open_file, read_bytes
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices are POSIX")
 MODEL = suites.ROOT / "golden" / "models" / "digits_mobilenet_int8.tflite"
@@ -60,9 +58,9 @@ VERBS = (
 )
 
 
-@pytest.mark.parametrize("words", VERBS, ids=lambda words: f"{words[0]}-{words[-1]}")
+@each("words", VERBS, ids=lambda words: f"{words[0]}-{words[-1]}")
 def test_verbs_refuse_it(odd: str, words: tuple[object, ...]) -> None:
-    done = CliRunner().invoke(cli, [str(word).replace("{}", odd) for word in words])
+    done = commands.tflq(*[str(word).replace("{}", odd) for word in words])
     assert (done.exit_code, "fault in tflq" in done.stderr) == (2, False), done.output
 
 
@@ -70,5 +68,5 @@ def test_verbs_refuse_it(odd: str, words: tuple[object, ...]) -> None:
 def test_a_pipe_in_a_bundle_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "bundle").mkdir()
     os.mkfifo(tmp_path / "bundle" / name)
-    done = CliRunner().invoke(cli, ["golden", "show", str(tmp_path / "bundle")])
+    done = commands.tflq("golden", "show", tmp_path / "bundle")
     assert done.exit_code == 2

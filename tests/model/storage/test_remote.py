@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
-from tflq.comparison.verification.golden import Golden, InputFacts, Observation
-from tflq.comparison.verification.goldens import check_golden_output, load_golden, save_golden
+from support.commands import tflq
+from tflq.comparison.goldens.golden import Golden, InputFacts, Observation
+from tflq.comparison.goldens.stored import check_golden_output, load_golden, save_golden
 from tflq.errors import FileAccessError, OptionError
-from tflq.face.cli.main import cli
 
 fsspec = pytest.importorskip("fsspec", reason="the extra remote is not installed")
 
@@ -87,18 +86,14 @@ def test_a_lost_connection_is_reported_and_the_copy_can_be_repeated(monkeypatch:
         memory.store.clear()
 
 
-def run(*words: object) -> Result:
-    return CliRunner().invoke(cli, [str(word) for word in words])
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_what_exists_is_replaced_by_force_alone(root: str, form: str) -> None:
     made(root)
     save_golden([golden(1)], f"{root}/in.zip")
     save_golden([golden(2)], root + form)
-    done = run("golden", "prune", f"{root}/in.zip", "-o", root + form)
+    done = tflq("golden", "prune", f"{root}/in.zip", "-o", root + form)
     assert (done.exit_code, "--force" in done.stderr, value_of(root + form)) == (2, True, 2)
-    assert run("golden", "prune", f"{root}/in.zip", "-o", root + form, "--force").exit_code == 0
+    assert tflq("golden", "prune", f"{root}/in.zip", "-o", root + form, "--force").exit_code == 0
     assert value_of(root + form) == 1
 
 
@@ -107,7 +102,7 @@ def test_what_is_read_is_never_written_over(root: str, form: str) -> None:
     made(root)
     save_golden([golden(1)], root + form)
     for same in (root + form, f"{root}/../at{form}"):
-        done = run("golden", "prune", root + form, "-o", same, "--force")
+        done = tflq("golden", "prune", root + form, "-o", same, "--force")
         assert (done.exit_code, "an input" in done.stderr) == (2, True), done.output
     assert value_of(root + form) == 1
 
@@ -119,10 +114,10 @@ def test_a_path_and_its_url_are_one(tmp_path: Path, form: str, url_first: bool) 
     save_golden([golden(1)], url)
     assert value_of(plain) == value_of(url) == 1
     source, output = (url, plain) if url_first else (plain, url)
-    done = run("golden", "merge", source, "-o", output, "--force")
+    done = tflq("golden", "merge", source, "-o", output, "--force")
     assert (done.exit_code, "an input" in done.stderr) == (2, True), done.output
     (tmp_path / "link").symlink_to(tmp_path / form)
-    assert run("golden", "merge", source, "-o", f"file://{tmp_path}/link", "--force").exit_code == 2
+    assert tflq("golden", "merge", source, "-o", f"file://{tmp_path}/link", "--force").exit_code == 2
 
 
 def test_a_folder_of_something_else_is_left_alone(root: str) -> None:
@@ -142,7 +137,7 @@ def test_a_folder_of_something_else_is_left_alone(root: str) -> None:
 def test_unknown_urls_are_refused(url: str, tmp_path: Path) -> None:
     save_golden([golden(1)], tmp_path / "a.zip")
     for words in (("show", url), ("prune", url, "-o", tmp_path / "b.zip"), ("prune", tmp_path / "a.zip", "-o", url)):
-        done = run("golden", *words)
+        done = tflq("golden", *words)
         assert (done.exit_code, "fault in tflq" in done.stderr) == (2, False), done.output
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tflq.comparison.verification.golden import Golden, InputFacts, Observation
-from tflq.comparison.verification.goldens import load_golden, model_of, save_golden
+from tflq.comparison.goldens.golden import Golden, InputFacts, Observation
+from tflq.comparison.goldens.stored import load_golden, model_of, save_golden
 from tflq.errors import FileAccessError, GoldenError
 
 LOCAL, CENTRAL, END = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
@@ -137,7 +137,7 @@ def test_ten_million_empty_lines_are_not_kept(tmp_path: Path, name: str, monkeyp
             lines.append(size)
             return read(self, size)
 
-    monkeypatch.setattr("tflq.model.storage.zips.io.BufferedReader", Counted)
+    monkeypatch.setattr("tflq.model.storage.arrays.io.BufferedReader", Counted)
     with pytest.raises(GoldenError):
         load_golden(place)
     assert len(lines) < 10

@@ -9,7 +9,7 @@ from support.graphs import Graph, Op, build
 from support.single_op import T
 from tflq import load, save
 from tflq.model.ir import Model, view
-from tflq.model.surgery.batch import with_open_reshapes
+from tflq.model.surgery.tap import with_open_reshapes
 
 INTS = {name: np.array([value], np.int32) for name, value in {"zero": 0, "one": 1, "eight": 8, "minus": -1}.items()}
 

@@ -1,4 +1,12 @@
-"""The difference of two arrays, bit by bit: in LSB for integers, in units in the last place for floats."""
+"""The difference of two arrays, bit by bit, and how far values lie apart.
+
+The difference of two arrays, bit by bit: in LSB for integers, in units in the last place for floats.
+
+Equal bits have one meaning: types, shapes and elements are equal; NaN equals NaN for any payload; -0.0 is not 0.0;
+strings are compared by their text. `same_bits`, `bits_of` and `digest_of` share it with `difference`.
+
+Measures of how far values lie from their reference: signal to noise, and divergences of scores.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -66,13 +75,36 @@ def with_one_nan(array: Array) -> Array:
     return np.where(np.isnan(array), array.dtype.type(np.nan), array) if array.dtype.kind == "f" else array
 
 
+def same_bits(one: Array | None, other: Array | None) -> bool:
+    """Return whether two arrays have equal bits; None equals only None."""
+    if one is None or other is None:
+        return one is other
+    return _kind(one) == _kind(other) and one.shape == other.shape and not unequal(one, other).any()
+
+
+def bits_of(value: Array) -> bytes:
+    """Return bytes that are equal for arrays of one type and shape with equal bits."""
+    if value.dtype.kind in "OSU":
+        return repr(value.tolist()).encode()
+    plain = np.ascontiguousarray(value, value.dtype.newbyteorder("="))
+    return with_one_nan(plain.view(f"f{plain.itemsize // 2}") if plain.dtype.kind == "c" else plain).tobytes()
+
+
+def digest_of(values: Iterable[Array | None]) -> bytes:
+    """Return 16 bytes that are equal for sequences of arrays with equal bits. None can be among them."""
+    whole = blake2b(digest_size=16)
+    for value in values:
+        whole.update(b"none" if value is None else f"{_kind(value)}{value.shape}".encode() + bits_of(value))
+    return whole.digest()
+
+
 def difference(expected: Array, got: Array, sample: int = 0) -> Difference:
     """Compare bit by bit. NaNs are equal for any payload; -0.0 is not equal to 0.0."""
     if _kind(expected) != _kind(got):
         return Difference(expected.size, 0, problem=f"element type: expected {expected.dtype}, got {got.dtype}")
     if expected.shape != got.shape:
         return Difference(expected.size, 0, problem=f"shape: expected {list(expected.shape)}, got {list(got.shape)}")
-    apart = _unequal(expected, got)
+    apart = unequal(expected, got)
     count = int(np.count_nonzero(apart))
     if not count:
         return Difference(expected.size, 0, _unit(expected))
@@ -129,11 +161,6 @@ def merge(parts: Iterable[Difference]) -> Difference:
     )
 
 
-def unequal(expected: Array, got: Array) -> NDArray[np.bool_]:
-    """Return a mask of differing elements in arrays of equal types and shapes; see `difference`."""
-    return _unequal(expected, got)
-
-
 def _kind(value: Array) -> object:
     return "string" if value.dtype.kind in "OSU" else value.dtype.newbyteorder("=")
 
@@ -142,13 +169,14 @@ def _unit(value: Array) -> str:
     return {"i": "LSB", "u": "LSB", "f": "ULP"}.get(value.dtype.kind, "")
 
 
-def _unequal(expected: Array, got: Array) -> NDArray[np.bool_]:
+def unequal(expected: Array, got: Array) -> NDArray[np.bool_]:
+    """Return a mask of differing elements in arrays of equal types and shapes; see `difference`."""
     if expected.dtype.kind == "f":
         both_nan = np.isnan(expected) & np.isnan(got)
         apart: NDArray[np.bool_] = (_bits(expected) != _bits(got)) & ~both_nan
         return apart
     if expected.dtype.kind == "c":
-        parts = [_unequal(expected.real, got.real), _unequal(expected.imag, got.imag)]
+        parts = [unequal(expected.real, got.real), unequal(expected.imag, got.imag)]
         return parts[0] | parts[1]
     return np.asarray(expected != got, bool)
 
@@ -232,3 +260,38 @@ def _plain(value: Any) -> int | float | bool | str:
         return repr(value)
     plain = value.item() if isinstance(value, np.generic) else value
     return plain if isinstance(plain, (bool, int, float)) else str(plain)
+
+
+Reals = NDArray[np.float64]
+
+
+def decibels(reference: Array, other: Array) -> float:
+    """Return 10 log10(sum reference^2 / sum (reference - other)^2), dB; inf without noise, -inf without signal.
+
+    Equal values, also infinite ones and NaN, are no noise. Where only one is finite, the noise is infinite.
+    """
+    f, q = np.asarray(reference, np.float64).ravel(), np.asarray(other, np.float64).ravel()
+    apart = ~((f == q) | (np.isnan(f) & np.isnan(q)))
+    if not apart.any():
+        return math.inf
+    with np.errstate(invalid="ignore", over="ignore"):
+        noise = float(np.sum(np.square(f[apart] - q[apart])))
+        signal = float(np.sum(np.square(f[np.isfinite(f)])))
+    if not math.isfinite(noise) or not signal:
+        return -math.inf
+    return 10 * math.log10(signal / noise) if noise else math.inf
+
+
+def divergences(reference: Array, scores: Array) -> Reals:
+    """Return the KL divergences, nats, of the distributions that scores define, by row: [..., C] to [...]."""
+    logs = log_shares(reference)
+    sums: Reals = np.sum(np.exp(logs) * (logs - log_shares(scores)), axis=-1)
+    return sums
+
+
+def log_shares(scores: Array) -> Reals:
+    """Return the logarithm of SOFTMAX with beta 1 along the last axis."""
+    real = np.asarray(scores, np.float64)
+    below = real - real.max(axis=-1, keepdims=True)
+    shares: Reals = below - np.log(np.exp(below).sum(axis=-1, keepdims=True))
+    return shares

@@ -1,4 +1,8 @@
-"""The parts of a model's outputs: groups of channels with one meaning, over anchors.
+"""The parts of a model's outputs, and where their elements come from.
+
+Where the elements of a tensor come from: the tensors that concatenations on the way joined.
+
+The parts of a model's outputs: groups of channels with one meaning, over anchors.
 
 A detector gives boxes, scores, keypoints or mask coefficients for each of many anchors, as outputs of their own or
 joined into one. Groups are found from the graph alone: by the tensors that concatenations join, and by the operators
@@ -12,9 +16,79 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tflq.comparison.inspection.origins import MOST_ELEMENTS, Places, origins_of
-from tflq.model.ir import GraphView, TensorType
+from tflq.model.ir import GraphView, OperatorView, TensorType
+
+Places = NDArray[np.int64]
+
+#: Operators that keep the order of elements.
+_KEEPING = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", "QUANTIZE", "DEQUANTIZE"})
+_MOST_DEPTH = 64
+#: Larger tensors are not followed: no output is read that has more elements.
+MOST_ELEMENTS = 1 << 23
+
+Origins = tuple[Places, list[int]]
+
+
+def origins_of(graph: GraphView, tensor: int) -> Origins:
+    """Return for each element of a tensor the number of the joined tensor that it comes from, flat, and these tensors.
+
+    A tensor that nothing joins is its own only origin.
+    """
+    return _origins(graph, tensor, 0, {})
+
+
+def _origins(graph: GraphView, tensor: int, depth: int, known: dict[int, Origins]) -> Origins:
+    if tensor not in known:
+        known[tensor] = _find(graph, tensor, depth, known)
+    return known[tensor]
+
+
+def _find(graph: GraphView, tensor: int, depth: int, known: dict[int, Origins]) -> Origins:
+    count = math.prod(graph.tensors[tensor].shape)
+    if depth and count > MOST_ELEMENTS:
+        return np.zeros(0, np.int64), [tensor]
+    whole = np.zeros(count, np.int64), [tensor]
+    maker = graph.maker(tensor)
+    if maker is None or depth == _MOST_DEPTH or not maker.inputs or min(graph.tensors[tensor].shape, default=1) < 1:
+        return whole
+    if maker.builtin in ("CONCATENATION", "PACK"):
+        return _join(graph, maker, tensor, depth, known) or whole
+    source = maker.inputs[0]
+    if maker.builtin not in _KEEPING and maker.builtin != "TRANSPOSE":
+        return whole
+    labels, origins = _origins(graph, source, depth + 1, known)
+    if len(origins) < 2 or len(labels) != len(whole[0]):
+        return whole
+    if maker.builtin in _KEEPING:
+        return labels, origins
+    order = graph.constant(maker.inputs[1]) if len(maker.inputs) > 1 else None
+    shape = graph.tensors[source].shape
+    if order is None or sorted(order.tolist()) != list(range(len(shape))):
+        return whole
+    return labels.reshape(shape).transpose(order.tolist()).reshape(-1), origins
+
+
+def _join(graph: GraphView, op: OperatorView, tensor: int, depth: int, known: dict[int, Origins]) -> Origins | None:
+    """Return the labels of what the operator joins; None if shapes do not show them."""
+    axis = 0 if op.options is None else int(op.options.get("axis") or 0)
+    pieces: list[Places] = []
+    origins: list[int] = []
+    for source in op.inputs:
+        labels, below = _origins(graph, source, depth + 1, known)
+        if len(below) < 2 and source in origins:
+            labels, below = np.full_like(labels, origins.index(source) - len(origins)), []
+        if len(labels) != math.prod(graph.tensors[source].shape):
+            return None
+        pieces.append((labels + len(origins)).reshape(graph.tensors[source].shape))
+        origins += below
+    try:
+        whole = np.concatenate(pieces, axis) if op.builtin == "CONCATENATION" else np.stack(pieces, axis)
+    except ValueError:
+        return None
+    return (whole.reshape(-1), origins) if whole.shape == graph.tensors[tensor].shape else None
+
 
 #: More joined tensors than these are no parts with meanings of their own.
 MOST_PARTS = 32
@@ -53,7 +127,7 @@ _ALL_OF = frozenset({"CONCATENATION", "PACK", "MUL", "MAXIMUM", "MINIMUM"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
+class LayoutGroup:
     """Channels of a judged tensor with one meaning.
 
     `output` is the position of the tensor among those that are judged; `places` [C, N] are flat indices of its elements
@@ -76,11 +150,11 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class OutputLayout:
     """The tensors by which a model is judged, and their groups of channels in order."""
 
     tensors: tuple[int, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[LayoutGroup, ...]
 
     @property
     def is_joint(self) -> bool:
@@ -93,13 +167,13 @@ class Layout:
         return len(self.groups) == 1
 
 
-def layout_of(graph: GraphView) -> Layout:
+def layout_of(graph: GraphView) -> OutputLayout:
     """Return the layout of a graph's outputs; tensors without float elements are left out unless all are."""
     deciding = list(dict.fromkeys(t for output in graph.outputs for t in _deciding(graph, output)))
     floats = [t for t in deciding if graph.tensors[t].type == TensorType.FLOAT32]
     tensors = tuple(floats or deciding[:1])
     groups = [group for place, tensor in enumerate(tensors) for group in merge(groups_of(graph, place, tensor))]
-    return Layout(tensors, tuple(replace(group, judge=_judge(groups, group)) for group in groups))
+    return OutputLayout(tensors, tuple(replace(group, judge=_judge(groups, group)) for group in groups))
 
 
 def _deciding(graph: GraphView, output: int) -> Sequence[int]:
@@ -111,13 +185,17 @@ def _deciding(graph: GraphView, output: int) -> Sequence[int]:
     return computed or [output]
 
 
-def groups_of(graph: GraphView, output: int, tensor: int) -> list[Group]:
+def groups_of(graph: GraphView, output: int, tensor: int) -> list[LayoutGroup]:
     """Return the groups of one tensor; it is one group if nothing shows more."""
     shape = tuple(n for n in graph.tensors[tensor].shape if n != 1) or (1,)
     if min(shape) < 1:
-        return [Group(output, tensor, np.zeros((1, 0), np.int64), (tensor,), is_scores=False)]
+        return [LayoutGroup(output, tensor, np.zeros((1, 0), np.int64), (tensor,), is_scores=False)]
     if math.prod(shape) > MOST_ELEMENTS:
-        return [Group(output, tensor, np.arange(math.prod(shape))[None], (tensor,), is_scores=is_scores(graph, tensor))]
+        return [
+            LayoutGroup(
+                output, tensor, np.arange(math.prod(shape))[None], (tensor,), is_scores=is_scores(graph, tensor)
+            )
+        ]
     labels, origins = origins_of(graph, tensor)
     if not 2 <= len(origins) <= MOST_PARTS:
         origins, labels = [tensor], np.zeros_like(labels)
@@ -129,11 +207,11 @@ def groups_of(graph: GraphView, output: int, tensor: int) -> list[Group]:
         inside = [sorted(set(labels[by_channel[group]].reshape(-1).tolist())) for group in channels]
         if len(channels) <= len(origins) and all(len({scores[k] for k in kinds}) == 1 for kinds in inside):
             return [
-                Group(output, tensor, by_channel[group], tuple(origins[k] for k in kinds), scores[kinds[0]])
+                LayoutGroup(output, tensor, by_channel[group], tuple(origins[k] for k in kinds), scores[kinds[0]])
                 for group, kinds in zip(channels, inside, strict=True)
             ]
     return [
-        Group(output, tensor, np.flatnonzero(labels == k)[None], (origin,), scores[k])
+        LayoutGroup(output, tensor, np.flatnonzero(labels == k)[None], (origin,), scores[k])
         for k, origin in enumerate(origins)
     ]
 
@@ -147,9 +225,9 @@ def input_size(graph: GraphView) -> tuple[int, int]:
     return 1, 1
 
 
-def merge(groups: Sequence[Group]) -> list[Group]:
+def merge(groups: Sequence[LayoutGroup]) -> list[LayoutGroup]:
     """Return the groups of one tensor with neighbours merged: scores, and coordinates that make up one box."""
-    found: list[Group] = []
+    found: list[LayoutGroup] = []
     for group in groups:
         last = found[-1] if found else None
         if last is not None and last.is_scores == group.is_scores and last.anchors == group.anchors:
@@ -202,7 +280,7 @@ def is_scores(graph: GraphView, tensor: int) -> bool:
     return True
 
 
-def _judge(groups: Sequence[Group], group: Group) -> int | None:
+def _judge(groups: Sequence[LayoutGroup], group: LayoutGroup) -> int | None:
     """Return the position of the scores of a group's anchors: in the same output, or else in another."""
     if group.is_scores or group.anchors < 2:
         return None

@@ -9,21 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from tflq.comparison.inspection.constants import constants_of
 from tflq.comparison.inspection.difference import difference
 from tflq.comparison.inspection.operators import prepare_alone
-from tflq.display import display_by
-from tflq.engine.api.files import Source
-from tflq.engine.api.subject import ModelFacts, subject
+from tflq.comparison.inspection.prepared import constants_of
+from tflq.engine.api.files import ModelFacts, Source, subject
 from tflq.engine.profiles import Profile
 from tflq.engine.profiles import by_name as profile_by_name
 from tflq.errors import TflqError
 from tflq.model.ir import GraphView, Model, Operator, Signed, TensorSpec, signed, view
-from tflq.model.ir.schema import in_words
+from tflq.model.ir.model import in_words
+from tflq.texts import Tabular, display_by
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ModelChange:
     """One difference. `first` and `second` are operator indices, None if a model lacks the operator.
 
     `what` is "operator", "version", "options.<name>", "input <n> maker", "<input|output> <n> <type, shape, scale, zero
@@ -41,14 +40,14 @@ class Change:
     signature: str = ""
 
 
-@display_by("diff:diff_report")
+@display_by("diff:diff_report", "diff_document", "changes")
 @dataclass(frozen=True, slots=True)
-class ModelDiff:
+class ModelDiff(Tabular):
     """Both models, and the differences between their signatures, in order."""
 
     first: ModelFacts
     second: ModelFacts
-    changes: tuple[Change, ...]
+    changes: tuple[ModelChange, ...]
 
 
 def diff(
@@ -70,11 +69,11 @@ def diff(
         Next: .first, .second
     """
     one, two, chosen = subject(first), subject(second), profile_by_name(profile)
-    changes: list[Change] = []
+    changes: list[ModelChange] = []
     for name, a, b in _pairs(signed(one.model, signature), signed(two.model, signature)):
         if a is None or b is None:
             before, after = ("none" if part is None else "present" for part in (a, b))
-            changes.append(Change(None, None, "", "signature", before, after, name))
+            changes.append(ModelChange(None, None, "", "signature", before, after, name))
         else:
             found = _changes(view(a.model), view(b.model), chosen)
             changes += [replace(change, signature=name) for change in found]
@@ -91,28 +90,28 @@ def _pairs(first: Sequence[Signed], second: Sequence[Signed]) -> Iterator[tuple[
         yield name, one.get(name), two.get(name)
 
 
-def _changes(a: GraphView, b: GraphView, profile: Profile) -> tuple[Change, ...]:
+def _changes(a: GraphView, b: GraphView, profile: Profile) -> tuple[ModelChange, ...]:
     """Return the differences between two graphs."""
     ops = [op.name for op in a.ops], [op.name for op in b.ops]
-    changes: list[Change] = []
+    changes: list[ModelChange] = []
     pairs: dict[int, int] = {}
     for tag, i0, i1, j0, j1 in SequenceMatcher(None, *ops, autojunk=False).get_opcodes():
         if tag == "equal":
             pairs |= dict(zip(range(i0, i1), range(j0, j1), strict=True))
             continue
-        changes += [Change(i, None, ops[0][i], "operator", ops[0][i], "none") for i in range(i0, i1)]
-        changes += [Change(None, j, ops[1][j], "operator", "none", ops[1][j]) for j in range(j0, j1)]
+        changes += [ModelChange(i, None, ops[0][i], "operator", ops[0][i], "none") for i in range(i0, i1)]
+        changes += [ModelChange(None, j, ops[1][j], "operator", "none", ops[1][j]) for j in range(j0, j1)]
     for i, j in pairs.items():
         details = (*_operators(a, b, i, j, pairs), *_derive(a.model, b.model, i, j, profile))
-        changes += [Change(i, j, ops[0][i], *change) for change in details]
-    edges = (Change(None, None, "", *change) for change in _edges(a, b, pairs))
+        changes += [ModelChange(i, j, ops[0][i], *change) for change in details]
+    edges = (ModelChange(None, None, "", *change) for change in _edges(a, b, pairs))
     return (*edges, *sorted(changes, key=_place))
 
 
 _Found = tuple[str, str, str]
 
 
-def _place(change: Change) -> tuple[int, int]:
+def _place(change: ModelChange) -> tuple[int, int]:
     return (change.first if change.first is not None else change.second or 0, change.second or 0)
 
 

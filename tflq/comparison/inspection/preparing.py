@@ -11,14 +11,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
-from tflq.comparison.inspection.equality import same, same_fields
-from tflq.comparison.inspection.operators import forms_alone
-from tflq.engine.interpreter import make_plan
+from tflq.comparison.inspection.operators import forms_alone, planned
+from tflq.comparison.inspection.prepared import Kinds, same, same_fields
 from tflq.engine.interpreter.binding import prepare
-from tflq.engine.interpreter.chains import products
-from tflq.engine.interpreter.loading import check_loading
+from tflq.engine.interpreter.fusions import fusions
 from tflq.engine.interpreter.plan import Step
-from tflq.engine.interpreter.planning import kernel_for
+from tflq.engine.interpreter.planning import check_loading, kernel_for
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared
 from tflq.engine.kernels.table import KernelTable
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -33,7 +31,7 @@ _PLACES = ("types", "versions", "when")
 _Types: TypeAlias = "tuple[tuple[TensorType | None, ...], tuple[TensorType, ...]]"
 
 
-class Rows:
+class KernelRows:
     """Rows of kernel tables, found and compared once. Two are alike if they run the same code on the same values."""
 
     def __init__(self) -> None:
@@ -90,7 +88,7 @@ class Preparations:
     `rows` keeps the rows that were found for other operators of the model.
     """
 
-    def __init__(self, model: Model, index: int, profiles: Sequence[Profile], rows: Rows) -> None:
+    def __init__(self, model: Model, index: int, profiles: Sequence[Profile], rows: KernelRows) -> None:
         self._forms = forms_alone(model, index, profiles)
         self._graph = view(self._forms[-1])
         self._op = self._graph.op(0)
@@ -98,6 +96,8 @@ class Preparations:
         self._rows = rows
         self._node: Node | None = None  # of the operator with its weights
         self._known: list[_Known] = []
+        self._kinds = Kinds()
+        self._unbound: list[Any] = []  # kernels of operators that are bound at run time
 
     def under(self, profile: Profile) -> Preparation:
         """Return the operator as the profile prepares it: the same object for profiles that prepare it alike.
@@ -106,8 +106,8 @@ class Preparations:
             TflqError: The profile refuses the operator.
         """
         if self._types is None:
-            return _preparation(self._planned(profile))
-        is_chained = bool(products(self._graph, profile))
+            return _preparation(planned(self._forms, profile))
+        is_chained = bool(fusions(self._graph, profile).chains)
         if self._known:  # the profile can refuse the file and the types, and nothing else in advance
             check_loading(self._graph, profile)
             row = self._rows.row(profile, self._op, self._types)
@@ -126,6 +126,26 @@ class Preparations:
             self._known.append(_Known(made, profile.arithmetic, is_chained, frozenset(watched.read)))
         return made
 
+    def kind(self, made: Preparation) -> int:
+        """Return a number that is equal for preparations that give equal bits.
+
+        If an operator is bound at run time, only its kernel is known.
+        """
+        if made.prepared is not None:
+            return self._kinds.of(made.prepared)
+        for number, known in enumerate(self._unbound):
+            if same(known, made.row.prepare):
+                return -1 - number
+        self._unbound.append(made.row.prepare)
+        return -len(self._unbound)
+
+    def kind_under(self, profile: Profile) -> int | None:
+        """Return the `kind` of the operator as the profile prepares it; None if the profile refuses it."""
+        try:
+            return self.kind(self.under(profile))
+        except TflqError:
+            return None
+
     def _prepare(self, profile: Profile, is_chained: bool) -> Preparation:
         """Prepare the operator, in the surroundings of an earlier plan if there is one that fits."""
         node = self._node
@@ -136,20 +156,11 @@ class Preparations:
                 outputs = tuple(replace(o, type=type_) for o, type_ in zip(node.outputs, types, strict=True))
                 own = replace(node, outputs=outputs, is_in_chain=is_chained)
                 return Preparation(row, prepare(row, own, profile.arithmetic))
-        step = self._planned(profile)
+        step = planned(self._forms, profile)
         if len(self._forms) == 1 and self._types is not None and _is_plain(step):
             made = zip(step.node.outputs, self._types[1], strict=True)
             self._node = replace(step.node, outputs=tuple(replace(o, type=type_) for o, type_ in made))
         return _preparation(step)
-
-    def _planned(self, profile: Profile) -> Step:
-        *others, whole = self._forms
-        for form in others:
-            try:
-                return make_plan(form, profile).steps[0]
-            except TflqError:
-                continue
-        return make_plan(whole, profile).steps[0]
 
 
 def _preparation(step: Step) -> Preparation:

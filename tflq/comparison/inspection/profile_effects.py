@@ -1,6 +1,10 @@
-"""The effect of other profiles on a model's operators, from their prepared constants. Nothing is run.
+"""The effect of other profiles and releases on a model's operators.
+
+The effect of other profiles on a model's operators, from their prepared constants. Nothing is run.
 
 Equal constants under the same evaluation give equal bits; if they differ, the bits can differ.
+
+Releases that agree on a model: every operator prepared under every release's profile. Nothing is run.
 """
 
 from __future__ import annotations
@@ -13,26 +17,33 @@ from typing import Any
 
 import numpy as np
 
-from tflq.comparison.inspection.constants import named_parts
-from tflq.comparison.inspection.equality import same_operator
-from tflq.comparison.inspection.preparing import Preparation, Preparations, Rows
+from tflq.comparison.inspection.prepared import named_parts
+from tflq.comparison.inspection.preparing import KernelRows, Preparation, Preparations
 from tflq.comparison.inspection.profile_pairs import unwrapped
-from tflq.display import display_by
-from tflq.engine.api.files import Source
-from tflq.engine.api.subject import ModelFacts, subject
+from tflq.engine.api.files import ModelFacts, Source, subject
 from tflq.engine.numerics.codes import Clamp, NumberClamp, ZeroPoints
 from tflq.engine.numerics.multiplier import Multiplier, ShortMultiplier
-from tflq.engine.numerics.stages import is_stage
+from tflq.engine.numerics.stages import OutputStage
 from tflq.engine.profiles import PROFILES, Profile, by_name
-from tflq.errors import TflqError, brief
+from tflq.engine.profiles.history import RELEASES, RESOLVERS
+from tflq.errors import TflqError, UnknownNameError, brief
 from tflq.model.ir import Model, view
 from tflq.model.ir.signatures import is_inner_call, place_of, root_subgraphs, roots
+from tflq.texts import Tabular, display_by
 
-__all__ = ["Effect", "Effects", "OperatorEffects", "profile_effects"]
+__all__ = [
+    "Agreements",
+    "Effects",
+    "OperatorEffects",
+    "ProfileEffect",
+    "ReleaseAgreement",
+    "profile_effects",
+    "profile_releases",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class ProfileEffect:
     """A profile under which an operator's preparation differs, and the first constant that differs.
 
     `field` is "kernel" if the evaluation differs, and "refused" if only one of the two takes the operator.
@@ -54,7 +65,7 @@ class OperatorEffects:
     index: int
     op: str
     types: str
-    effects: tuple[Effect, ...]
+    effects: tuple[ProfileEffect, ...]
     proved: tuple[str, ...] = ()
     subgraph: int = 0
     refused: str = ""  # why the base refuses it, in a subgraph that callers run; `effects` has those that take it
@@ -65,9 +76,9 @@ class OperatorEffects:
         return place_of(self.subgraph, self.index)
 
 
-@display_by("profiles.effects:effects_report")
+@display_by("profiles:effects_report", "effects_document", "operators")
 @dataclass(frozen=True, slots=True)
-class Effects:
+class Effects(Tabular):
     """All subgraphs of a model, or those of a signature, under several profiles."""
 
     model: ModelFacts
@@ -103,11 +114,11 @@ def profile_effects(
     chosen = [p for name, p in PROFILES.items() if name != base.name] if others is None else [*map(by_name, others)]
     target = subject(model)
     graphs = root_subgraphs(target.model, signature)
-    operators, rows = [], Rows()
+    operators, rows = [], KernelRows()
     begun = {root.subgraph for root in roots(target.model)}  # shapes of others come from their callers
     for number, op in ((number, op) for number, part in graphs for op in view(part).ops):
         part = op.graph.model
-        effects: tuple[Effect, ...] = ()
+        effects: tuple[ProfileEffect, ...] = ()
         refused = ""
         if not is_inner_call(target.model, number, op.record):
             alone = Preparations(part, op.index, (base, *chosen), rows)
@@ -123,38 +134,30 @@ def profile_effects(
     return Effects(target.facts, base.name, tuple(p.name for p in chosen), tuple(operators))
 
 
-def _effects(alone: Preparations, reference: Preparation | str, others: Sequence[Profile]) -> Iterator[Effect]:
-    known: list[tuple[Preparation | str, tuple[str, str, str] | None]] = []
+def _effects(alone: Preparations, reference: Preparation | str, others: Sequence[Profile]) -> Iterator[ProfileEffect]:
     constants = cache(lambda: {} if isinstance(reference, str) else _constants(reference))
+    known: dict[int, tuple[Preparation | str, tuple[str, str, str] | None]] = {}  # by identity, kept by the value
     for profile in others:
         here = _bind(alone, profile)
-        found = next((found for found in known if found[0] is here), None)
-        if found is None:
-            found = here, _difference(reference, here, constants)
-            known.append(found)
-        if found[1]:
-            yield Effect(profile.name, *found[1])
+        if isinstance(reference, str) or isinstance(here, str):
+            if isinstance(reference, str) != isinstance(here, str):
+                reasons = (one if isinstance(one, str) else "" for one in (reference, here))
+                yield ProfileEffect(profile.name, "refused", *reasons)
+            continue
+        if id(here) not in known:
+            is_same = alone.kind(reference) == alone.kind(here)
+            known[id(here)] = here, None if is_same else _difference(constants(), _constants(here))
+        found = known[id(here)][1]
+        if found:
+            yield ProfileEffect(profile.name, *found)
 
 
-def _difference(
-    base: Preparation | str, other: Preparation | str, constants: Callable[[], Mapping[str, str]]
-) -> tuple[str, str, str] | None:
-    """Return the first constant that differs from the base's `constants`: its name and both values.
-
-    The result is None if both give the same bits, or both refuse.
-    """
-    if isinstance(base, str) or isinstance(other, str):
-        if isinstance(base, str) and isinstance(other, str):
-            return None
-        return "refused", base if isinstance(base, str) else "", other if isinstance(other, str) else ""
-    one, two = base.prepared, other.prepared
-    if one is not None and two is not None and same_operator(one, two):
-        return None
-    first, second = constants(), _constants(other)
+def _difference(first: Mapping[str, str], second: Mapping[str, str]) -> tuple[str, str, str] | None:
+    """Return the first of unequal constants: its name and both values."""
     for name in (*first, *(name for name in second if name not in first)):
         if first.get(name) != second.get(name):
             return name, first.get(name, "none"), second.get(name, "none")
-    return None if one is None and two is None else ("kernel", first["kernel"], second["kernel"])
+    return None if len(first) == len(second) == 1 else ("kernel", first["kernel"], second["kernel"])
 
 
 def _bind(alone: Preparations, profile: Profile) -> Preparation | str:
@@ -187,7 +190,7 @@ def _add_leaves(found: dict[str, str], name: str, value: Any) -> None:
         found[name] = _array(value)
     elif isinstance(value, ZeroPoints):
         found[name] = _array(value.codes)
-    elif is_stage(value):
+    elif isinstance(value, OutputStage):
         found[name] = _stage(value)
     elif isinstance(value, (Clamp, NumberClamp, Multiplier, ShortMultiplier)):
         owner, dot, field_name = name.rpartition(".")
@@ -222,7 +225,7 @@ def _stage(stage: Any) -> str:
 def _inner_stages(stage: Any) -> list[Any]:
     if not is_dataclass(stage):
         return []
-    return [f for f in fields(stage) if is_stage(getattr(stage, f.name))]
+    return [f for f in fields(stage) if isinstance(getattr(stage, f.name), OutputStage)]
 
 
 def _short(values: Any) -> str:
@@ -235,3 +238,95 @@ def _short(values: Any) -> str:
 def _array(values: Any) -> str:
     digest = hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:12]
     return f"{values.dtype}{list(values.shape)} #{digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseAgreement:
+    """Releases that give the same bits for every operator, the oldest first.
+
+    `apart` are the operators for which the newest release can give other bits, including those that only one of the two
+    takes.
+    """
+
+    resolver: str
+    releases: tuple[str, ...]
+    apart: tuple[int, ...]
+
+
+@display_by("profiles:agreements_card", "agreements_document", "agreements")
+@dataclass(frozen=True, slots=True)
+class Agreements(Tabular):
+    """All subgraphs of a model under every release from `since` on; for each resolver the newest come first.
+
+    `operators` are names, and `places` their indices with those of their subgraphs.
+    """
+
+    model: ModelFacts
+    since: str
+    operators: tuple[str, ...]
+    places: tuple[str, ...]
+    agreements: tuple[ReleaseAgreement, ...]
+
+
+def profile_releases(model: Source | Model, since: str, signature: str | None = None) -> Agreements:
+    """Group the releases from `since` on, such as `tflite-2.7` or `2.7`, by their results for a model's operators.
+
+    Raises:
+        UnknownNameError: That release has no profile.
+
+    Example:
+        >>> found = tflq.profile_releases("golden/models/digits_mobilenet_int8.tflite", "2.14")
+        >>> len(found.agreements) > 1
+        True
+    """
+    target = subject(model)
+    chosen = RELEASES[RELEASES.index(_release(since)) :]
+    graphs = dict(root_subgraphs(target.model, signature))
+    operators = [(place_of(number, op.index), op.name) for number, part in graphs.items() for op in view(part).ops]
+    places, names = (tuple(column) for column in zip(*operators, strict=True)) if operators else ((), ())
+    skipped = frozenset(
+        place_of(number, op.index)
+        for number, part in graphs.items()
+        for op in view(part).ops
+        if is_inner_call(target.model, number, op.record)
+    )
+    found = (group for resolver in RESOLVERS for group in _groups(graphs, chosen, resolver, skipped))
+    return Agreements(target.facts, chosen[0], names, places, tuple(found))
+
+
+def _release(name: str) -> str:
+    """Return the release with that name or version."""
+    for release in RELEASES:
+        if name in (release, release.partition("-")[2]):
+            return release
+    raise UnknownNameError("release", name, RELEASES)
+
+
+def _groups(
+    graphs: Mapping[int, Model], releases: tuple[str, ...], resolver: str, skipped: frozenset[str]
+) -> Iterator[ReleaseAgreement]:
+    """Yield groups of releases that prepare all operators alike, the newest first."""
+    profiles = {release: profile for release in releases if (profile := _profile(release, resolver)) is not None}
+    rows, distinct = KernelRows(), tuple(dict.fromkeys(profiles.values()))
+    kinds: dict[str, list[int | None]] = {profile.name: [] for profile in distinct}  # of all operators, by profile
+    for number, part in graphs.items():
+        for op in view(part).ops:
+            alone = Preparations(part, op.index, distinct, rows)
+            is_skipped = place_of(number, op.index) in skipped
+            for profile in distinct:
+                kinds[profile.name].append(None if is_skipped else alone.kind_under(profile))
+    groups: dict[tuple[int | None, ...], list[str]] = {}
+    for release in reversed(profiles):
+        groups.setdefault(tuple(kinds[profiles[release].name]), []).append(release)
+    newest = next(iter(groups), ())
+    for theirs, members in groups.items():
+        apart = tuple(i for i, (one, two) in enumerate(zip(newest, theirs, strict=True)) if one != two)
+        yield ReleaseAgreement(resolver, tuple(reversed(members)), apart)
+
+
+def _profile(release: str, resolver: str) -> Profile | None:
+    """Return the profile, or None if the release's resolver has no profile of its own."""
+    try:
+        return by_name(f"{release}-{resolver}")
+    except UnknownNameError:
+        return None

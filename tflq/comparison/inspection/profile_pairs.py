@@ -16,13 +16,12 @@ from itertools import product
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from tflq.display import display_by
-from tflq.engine.kernels.kernel import Kernel
-from tflq.engine.kernels.signature import Signature, Slot
+from tflq.engine.kernels.kernel import Kernel, Signature, Slot
 from tflq.engine.kernels.table import KernelTable, find
 from tflq.engine.numerics.arithmetic import Arithmetic, prepared_real
 from tflq.engine.profiles import Profile, by_name
 from tflq.model.ir import TensorType
+from tflq.texts import Tabular, display_by
 
 #: Text for a profile without a kernel.
 NONE = "none"
@@ -54,9 +53,9 @@ class PairDifference:
     notes: tuple[str, ...] = ()
 
 
-@display_by("profiles.report:pair_report")
+@display_by("profiles:pair_report", "pair_document", "differences")
 @dataclass(frozen=True, slots=True)
-class ProfileComparison:
+class ProfileComparison(Tabular):
     """Two profiles by name, and the differences that can change bits, by operator."""
 
     first: str

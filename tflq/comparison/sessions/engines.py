@@ -7,18 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tflq.engine.api.files import save
-from tflq.engine.api.steps import Stepper, take
-from tflq.engine.api.subject import Subject
-from tflq.engine.interpreter.limits import current_limits
+from tflq.engine.api.files import Subject, save
+from tflq.engine.api.signature import Stepper, take
+from tflq.engine.interpreter.plan import current_limits
 from tflq.engine.profiles import Profile
 from tflq.engine.profiles import by_name as profile_by_name
-from tflq.engine.runtimes import Description, Runtime, Step
+from tflq.engine.runtimes import Description, Invocation, Runtime
 from tflq.engine.runtimes import by_name as runtime_by_name
 from tflq.model.ir import Root, view
 from tflq.model.ir.signatures import choose_roots
 from tflq.model.surgery.tap import tap_signatures, visible
-from tflq.statements import Statement
+from tflq.texts import Statement
 from tflq.typing import Array
 
 #: Before the name of a runtime, to distinguish it from the profile of the same name.
@@ -44,7 +43,7 @@ class Engine(Protocol):
         """The name of the profile, or of the runtime after "runtime:"."""
         ...
 
-    def run(self, steps: Sequence[Step], *, tensors: bool = False) -> Iterator[Observed]:
+    def run(self, steps: Sequence[Invocation], *, tensors: bool = False) -> Iterator[Observed]:
         """Yield the results of the steps, with `tensors` those of all operators, too."""
         ...
 
@@ -61,7 +60,7 @@ class ProfileEngine:
         """The profile's name."""
         return self.profile.name
 
-    def run(self, steps: Sequence[Step], *, tensors: bool = False) -> Iterator[Observed]:
+    def run(self, steps: Sequence[Invocation], *, tensors: bool = False) -> Iterator[Observed]:
         """Yield the results of the steps: see Engine.run."""
         stepper = Stepper(self.subject.model, self.profile)
         for step in steps:
@@ -83,7 +82,7 @@ class RuntimeEngine:
         """The runtime's name after "runtime:"."""
         return LIVE + self.runtime.name
 
-    def run(self, steps: Sequence[Step], *, tensors: bool = False) -> Iterator[Observed]:
+    def run(self, steps: Sequence[Invocation], *, tensors: bool = False) -> Iterator[Observed]:
         """Yield the results of the steps: see Engine.run. Outputs are those of the unchanged file."""
         models: list[bytes | memoryview] = [self.subject.data]
         names: Mapping[Root, Mapping[str, int]] = {}
@@ -109,7 +108,7 @@ class RuntimeEngine:
             yield Observed(inputs, held, results)
 
 
-def _size(subject: Subject, steps: Sequence[Step]) -> int:
+def _size(subject: Subject, steps: Sequence[Invocation]) -> int:
     """Return the bytes of all results of operators of all steps, as declared."""
     sizes: dict[str | None, int] = {}
     for step in steps:

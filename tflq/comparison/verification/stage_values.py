@@ -6,22 +6,21 @@ written only if they end in the recorded codes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.engine.api.part import part_of
+from tflq.engine.api.many import part_of
 from tflq.engine.interpreter import make_plan, run
 from tflq.engine.numerics.codes import Clamp
-from tflq.engine.numerics.divisions import OF_HARDWARE
 from tflq.engine.numerics.requantizer import NAMED, Requantizer, limit
+from tflq.engine.numerics.rounding import OF_HARDWARE
 from tflq.engine.numerics.stages import Ints32, OutputStage, Reals, StageOf
 from tflq.engine.profiles import Profile
-from tflq.engine.profiles.values import names
+from tflq.engine.profiles.building import names
 from tflq.errors import UnsupportedError
 from tflq.model.ir import Model, view
 from tflq.typing import Array
@@ -96,16 +95,12 @@ class StageValues:
 
 
 @dataclass(slots=True)
-class _Noting:
+class _Noting(OutputStage):
     """A stage that notes its accumulators."""
 
+    real: Reals
     inner: OutputStage
     noted: list[Ints] = field(default_factory=list)
-
-    @property
-    def real(self) -> Reals:
-        """The real multipliers of the stage."""
-        return self.inner.real
 
     def __call__(self, accumulator: Array) -> Ints32:
         """Note and scale; see OutputStage.__call__."""
@@ -123,10 +118,6 @@ class _Noting:
         """Note and scale; see OutputStage.narrow_flat."""
         self.noted.append(accumulator.astype(np.int64))
         self.inner.narrow_flat(accumulator, out, zero_point, low, high)
-
-    def bind_flat(self, accumulator: Array, out: Array, zero_point: int, low: int, high: int) -> Callable[[], object]:
-        """Bind the call; see OutputStage.bind_flat."""
-        return partial(self.narrow_flat, accumulator, out, zero_point, low, high)
 
 
 def stage_values(
@@ -154,7 +145,7 @@ def stage_values(
     made: list[_Noting] = []
 
     def note(stage: OutputStage) -> OutputStage:
-        made.append(_Noting(stage))
+        made.append(_Noting(stage.real, stage))
         return made[-1]
 
     noted = profile.derive(profile.name, arithmetic=profile.arithmetic.each_made_stage(note))
@@ -221,7 +212,7 @@ def _stages(point: Requantizer, real: Reals, total: Ints) -> dict[str, Ints]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Operands:
+class TapOperands:
     """The products of an operator as matrices: rows (R, taps) and weights (C, taps), centred; biases (C).
 
     Accumulator r * C + c is the sum of rows[r] * weights[c], plus bias[c].
@@ -232,7 +223,7 @@ class Operands:
     bias: Ints
 
 
-def operands_of(model: Model, index: int, inputs: Mapping[int, Array], found: StageValues) -> Operands | None:
+def operands_of(model: Model, index: int, inputs: Mapping[int, Array], found: StageValues) -> TapOperands | None:
     """Return the operands of FULLY_CONNECTED, or of CONV_2D of single pixels; None for others.
 
     They are given only if their accumulators are those of `found`.
@@ -250,4 +241,4 @@ def operands_of(model: Model, index: int, inputs: Mapping[int, Array], found: St
     centred = weights.reshape(len(weights), taps).astype(np.int64)
     added = np.zeros(len(weights), np.int64) if bias is None else bias.astype(np.int64)
     total = rows @ centred.T + added
-    return Operands(rows, centred, added) if np.array_equal(total.reshape(-1), found.accumulator) else None
+    return TapOperands(rows, centred, added) if np.array_equal(total.reshape(-1), found.accumulator) else None

@@ -10,40 +10,31 @@ from datetime import date
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from tflq.comparison.verification.bundle import is_bundle_name
-from tflq.comparison.verification.changes import known_changes
-from tflq.comparison.verification.comparison import compared
-from tflq.comparison.verification.counterpart import counterpart, own_profile
-from tflq.comparison.verification.coverage import apart
-from tflq.comparison.verification.evidence.dumps import golden_at
-from tflq.comparison.verification.feeding import Feed, Feeds, make_feeds
-from tflq.comparison.verification.golden import Golden, Tolerance, fit
-from tflq.comparison.verification.goldens import check_golden_output, load_golden, require_model, save_golden
-from tflq.comparison.verification.guards import guards
-from tflq.comparison.verification.inputs import InputSource, make_inputs
-from tflq.comparison.verification.observation import observe
-from tflq.comparison.verification.preparation import Numbers, Preparation, preparation
-from tflq.comparison.verification.processor import match
-from tflq.comparison.verification.report import Report
-from tflq.comparison.verification.results import Mode, OperatorResult, Status, TensorResult, Verdict
-from tflq.comparison.verification.signed import runnable
-from tflq.engine.api.files import Source
-from tflq.engine.api.subject import Subject, subject
+from tflq.comparison.evidence.dumps import golden_at
+from tflq.comparison.goldens.golden import Golden, Tolerance, counterpart, fit, match, own_profile, runnable
+from tflq.comparison.goldens.record import observe
+from tflq.comparison.goldens.stored import check_golden_output, is_bundle_name, load_golden, require_model, save_golden
+from tflq.comparison.inputs.prepare import InputPreparation, Numbers, preparation
+from tflq.comparison.inputs.read import Feed, Feeds, InputSource, make_feeds, make_inputs
+from tflq.comparison.results import CompareMode, OperatorResult, Status, TensorResult, Verdict, apart
+from tflq.comparison.verification.report import Verification, guards, known_changes
+from tflq.comparison.verification.walk import compared
+from tflq.engine.api.files import Source, Subject, subject
 from tflq.engine.profiles import Profile
 from tflq.engine.profiles import by_name as profile_by_name
-from tflq.engine.profiles.history import Change
+from tflq.engine.profiles.history import ReleaseChange
 from tflq.engine.runtimes import FOREIGN, RUNTIMES, Runtime
 from tflq.engine.runtimes import by_name as runtime_by_name
 from tflq.errors import GoldenError, OptionError, UnknownNameError
+from tflq.interrupts import Progress
 from tflq.model.ir import Model, Signed, signed, view
-from tflq.model.ir.schema import enum
-from tflq.model.storage.remote import is_url
-from tflq.progress import Progress
-from tflq.statements import Statement
+from tflq.model.ir.model import enum
+from tflq.model.storage.stores import is_url
+from tflq.texts import Statement
 
 #: Number of samples that a runtime runs together for a bundle, and approximate limit on bytes of their tensors.
 _MOST_SAMPLES, _MOST_BYTES = 256, 256 << 20
-MODES = tuple(mode.value for mode in Mode)
+MODES = tuple(mode.value for mode in CompareMode)
 #: A runtime's name, a runtime, a golden file's path, or a golden.
 Against: TypeAlias = "str | os.PathLike[str] | Runtime | Golden"
 
@@ -52,7 +43,7 @@ def verify(
     model: Source | Model,
     against: Against = "litert-ref",
     inputs: Feed = None,
-    mode: str | Mode | None = None,
+    mode: str | CompareMode | None = None,
     profile: str | Profile | None = None,
     samples: int = 1,
     seed: int = 0,
@@ -64,7 +55,7 @@ def verify(
     quantize_inputs: bool = False,
     bgr: bool = False,
     signature: str | None = None,
-) -> Report:
+) -> Verification:
     """Compare every tensor of every operator, bit by bit, with a real runtime or a golden file.
 
     Args:
@@ -113,8 +104,8 @@ def verify(
     if chosen is None:
         chosen, note = counterpart(golden.runtime)
     chosen, processor_note = match(chosen, golden.runtime)
-    fed = Mode(mode or (Mode.ISOLATED if golden.tensors else Mode.CUMULATIVE))
-    if fed == Mode.ISOLATED and not golden.tensors:
+    fed = CompareMode(mode or (CompareMode.ISOLATED if golden.tensors else CompareMode.CUMULATIVE))
+    if fed == CompareMode.ISOLATED and not golden.tensors:
         raise GoldenError(
             f"{path or 'golden'}: holds outputs only; isolated mode needs a golden recorded with all tensors"
         )
@@ -126,7 +117,7 @@ def verify(
     if tolerances:
         operators = tuple(_tolerating(operator, tolerances) for operator in operators)
         outputs = tuple(_tolerating_output(parts, output, tolerances) for output in outputs)
-    report = Report(
+    report = Verification(
         model=target.facts,
         profile=chosen.name,
         against=golden.runtime,
@@ -151,14 +142,14 @@ def verify(
 
 
 def _explain(
-    report: Report,
+    report: Verification,
     model: Source | Model,
     parts: Sequence[Signed],
     golden: Golden,
-    mode: Mode,
+    mode: CompareMode,
     signature: str | None,
     progress: Progress,
-) -> Report:
+) -> Verification:
     """Return the report; if it differs, with the runtime's own profile where that one reproduces every bit."""
     own = own_profile(golden.runtime) if report.verdict == Verdict.DIFFERS else None
     if own is None or own.name == report.profile:
@@ -167,7 +158,7 @@ def _explain(
     again = verify(model, golden, mode=mode, profile=own, progress=progress, signature=signature)
     if again.verdict != Verdict.SAME:
         return report
-    changes: dict[Change, None] = {}
+    changes: dict[ReleaseChange, None] = {}
     for part in parts:
         differing = [o.index for o in report.operators if o.signature == part.name and o.status == Status.DIFFERS]
         if not report.operators:
@@ -181,7 +172,7 @@ def record(
     against: str | Runtime = "litert-ref",
     inputs: Feed = None,
     all_tensors: bool = False,
-    path: str | os.PathLike[str] | None = None,
+    output: str | os.PathLike[str] | None = None,
     samples: int = 1,
     seed: int = 0,
     python: str | None = None,
@@ -191,31 +182,31 @@ def record(
     bgr: bool = False,
     signature: str | None = None,
 ) -> Golden:
-    """Run a real runtime and return its results as a golden, saved at `path` if one is given.
+    """Run a real runtime and return its results as a golden, saved at `output` if one is given.
 
     A path that ends in .zip or /, or is a URL, becomes a bundle, which is written while the runtime runs and read on
     demand. Any other path becomes an `.npz` archive.
 
     Raises:
-        FileAccessError: `path` cannot be written, or is an input file; raised before anything runs.
+        FileAccessError: `output` cannot be written, or is an input file; raised before anything runs.
 
     Example:
         >>> golden = tflq.record("golden/models/digits_autoencoder_int8.tflite", all_tensors=True)
         >>> tflq.verify("golden/models/digits_autoencoder_int8.tflite", golden).verdict.value
         'same'
     """
-    if path is not None:
+    if output is not None:
         sources = [source for source in (model, inputs) if isinstance(source, (str, os.PathLike))]
-        check_golden_output(path, sources, replaces=True)
+        check_golden_output(output, sources, replaces=True)
     target, runtime = subject(model), runtime_by_name(against, python=python)
     parts = runnable(signed(target.model, signature), runtime)
     fed = make_feeds(parts, inputs, samples, seed, preparation(mean, std, quantize_inputs, bgr))
-    if path is not None and is_bundle_name(path):
-        save_golden(_observe(target, runtime, fed, all_tensors=all_tensors), path)
-        return load_golden(path)
+    if output is not None and is_bundle_name(output):
+        save_golden(_observe(target, runtime, fed, all_tensors=all_tensors), output)
+        return load_golden(output)
     golden = observe(target, runtime, fed, all_tensors=all_tensors)
-    if path is not None:
-        save_golden([golden], path)
+    if output is not None:
+        save_golden([golden], output)
     return golden
 
 
@@ -239,7 +230,7 @@ def _expectation(
     seed: int,
     python: str | None,
     progress: Progress,
-    how: Preparation,
+    how: InputPreparation,
 ) -> tuple[Golden, str]:
     """Return the golden to compare with, and the path of its file, if any."""
     if isinstance(against, Golden) or _is_path(against):
@@ -254,7 +245,7 @@ def _expectation(
     return observe(target, runtime, fed, all_tensors=True), ""
 
 
-def _with_inputs(golden: Golden, path: str, model: Model, inputs: Feed, how: Preparation) -> Golden:
+def _with_inputs(golden: Golden, path: str, model: Model, inputs: Feed, how: InputPreparation) -> Golden:
     """Return the golden with the inputs that it lacks; its own inputs cannot be replaced."""
     several = any(signature is not None for signature, _ in golden.steps)
     if several or any(observation.inputs for observation in golden.observations) or not view(model).inputs:

@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from tflq.devices.conformance.draft import feed
-from tflq.devices.learning.answer import Answer
-from tflq.devices.learning.asking import Tally
-from tflq.devices.learning.form import Form
-from tflq.devices.learning.requantizing import Requantized
-from tflq.devices.learning.subjects import Subject
-from tflq.display import display_by
+from tflq.devices.learning.asking import DeviceAnswer, Tally
+from tflq.devices.learning.forms import Form
+from tflq.devices.learning.questions import LearnSubject
+from tflq.devices.learning.space import Requantized
+from tflq.devices.suites.draft import feed
+from tflq.texts import Tabular, display_by
 
 
-class State(str, Enum):
+class LearnState(str, Enum):
     """How far an operator is known."""
 
     LEARNED = "learned"  # one form reproduces every bit, those of fresh questions included
@@ -30,11 +29,11 @@ class State(str, Enum):
 
 
 #: States in which a profile executes the operator.
-EXECUTED = (State.LEARNED, State.PARTLY, State.TABLE)
+EXECUTED = (LearnState.LEARNED, LearnState.PARTLY, LearnState.TABLE)
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class LearnedCoverage:
     """The range of what confirmed a form: the largest extents, and the lowest and highest codes that occurred.
 
     `channels` is the largest last extent of an operand or output, `extent` the largest of the others.
@@ -53,14 +52,14 @@ class Coverage:
         return f"{self.models} models of up to {self.channels} channels and {self.extent} columns or rows; {ends}"
 
 
-def coverage_of(answers: Sequence[Answer]) -> Coverage | None:
+def coverage_of(answers: Sequence[DeviceAnswer]) -> LearnedCoverage | None:
     """Return the coverage of some answers; None without codes in inputs or outputs."""
     specs = [t.shape for a in answers for t in (*feed(a.draft.inputs), *a.draft.outputs) if t.shape]
     inputs = [v for a in answers for sample in a.draft.samples for v in sample if v.dtype.kind in "iu" and v.size]
     outputs = [v for a in answers for sample in a.outputs for v in sample if v.dtype.kind in "iu" and v.size]
     if not inputs or not outputs:
         return None
-    return Coverage(
+    return LearnedCoverage(
         len(answers),
         sum(answer.elements for answer in answers),
         max(shape[-1] for shape in specs),
@@ -82,8 +81,8 @@ class Learned:
     covered.
     """
 
-    subject: Subject
-    state: State = State.OPEN
+    subject: LearnSubject
+    state: LearnState = LearnState.OPEN
     form: Form | None = None
     also: tuple[Form, ...] = ()
     asked: int = 0
@@ -91,7 +90,7 @@ class Learned:
     fresh_elements: int = 0
     fresh_exact: int = 0
     covered: int = 0
-    coverage: Coverage | None = None
+    coverage: LearnedCoverage | None = None
     refused: int = 0
     tried: int = 0
     tables: tuple[Mapping[str, Any], ...] = ()
@@ -113,16 +112,16 @@ class Learned:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows of a profile's file; none if the operator is not known."""
-        if self.state is State.TABLE:
+        if self.state is LearnState.TABLE:
             return [{"op": self.subject.op, "types": self.subject.types, "tables": [dict(t) for t in self.tables]}]
-        if self.state in (State.LEARNED, State.PARTLY) and self.form is not None:
+        if self.state in (LearnState.LEARNED, LearnState.PARTLY) and self.form is not None:
             return self.form.rows(self.subject)
         return []
 
 
-@display_by("learn.report:learn_card")
+@display_by("learn:learn_card", "learn_document", "operators")
 @dataclass(frozen=True, slots=True, eq=False)
-class Findings:
+class LearnFindings(Tabular):
     """All that was learned of a device. `is_partial` is true if learning was interrupted; `reason` is why."""
 
     target: str
@@ -136,6 +135,6 @@ class Findings:
     reason: str = ""
     sources: Sequence[str] = field(default_factory=tuple)
 
-    def count(self, state: State) -> int:
+    def count(self, state: LearnState) -> int:
         """Return the number of operators in a state."""
         return sum(one.state is state for one in self.operators)

@@ -1,21 +1,30 @@
-"""Findings in words and formulas, and one element worked out step by step."""
+"""Findings in words and formulas, and as a profile's file.
+
+Findings in words and formulas, and one element worked out step by step.
+
+The profile file of a device: rows that execute what was learned, and where it comes from.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import yaml
 
-from tflq.devices.learning.findings import Learned, State
-from tflq.devices.learning.form import BASE, Form
-from tflq.devices.learning.requantizing import Requantized
-from tflq.engine.kernels.families.code_averages import DIVISION
-from tflq.engine.kernels.families.float_sum import COUNTED, TO_OUTPUT
-from tflq.engine.kernels.families.through_floats import SCALED
-from tflq.engine.numerics.code_ranges import TO_CODES
-from tflq.engine.numerics.multipliers_of_scales import Scales
+from tflq.devices.learning.findings import Learned, LearnFindings, LearnState
+from tflq.devices.learning.forms import BASE, Form
+from tflq.devices.learning.space import Requantized
+from tflq.engine.kernels.families.means import DIVISION
+from tflq.engine.kernels.families.reals import SCALED
+from tflq.engine.kernels.families.sums import COUNTED, TO_OUTPUT
+from tflq.engine.numerics.codes import TO_CODES
+from tflq.engine.numerics.multiplier import OperatorScales
 from tflq.engine.numerics.requantizer import BY_RANGE, NAMED, NARROWED, SHIFTS, Requantizer, limit, point_of
+from tflq.engine.profiles.building import NOT_MEASURED
+from tflq.engine.profiles.file import SCHEMA
 
 #: How reals become codes, by the product.
 _BY_SCALE = {
@@ -77,12 +86,13 @@ def _sum_in_words(point: dict[str, Any]) -> str:
             " in which the output's range is counted, too" if point["scales"] == COUNTED else " and scales the sum back"
         )
         return (
-            f"adds steps of the ranges in float32, {how} as steps of the second's,{back}; rounded {point['rounding']}"
+            f"in float32 instead of integers: steps of the ranges, {how} as steps of the second's,{back}; "
+            f"rounded {point['rounding']}"
         )
     apart = "" if point["products"] == "rounded" else ", each product fused with the addition after it"
     return (
-        f"adds codes times ratios of scales in float32 (zero points {point['zero_points']}; {point['order']}){apart}, "
-        f"rounded {point['rounding']}"
+        f"in float32 instead of integers: codes times ratios of scales, zero points {point['zero_points']}, "
+        f"{point['order']}{apart}, rounded {point['rounding']}"
     )
 
 
@@ -167,14 +177,14 @@ def _function(rounding: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LearnedStep:
     """One step of an element: its name and its value."""
 
     name: str
     value: str
 
 
-def work_out(found: Requantized) -> tuple[Step, ...]:
+def work_out(found: Requantized) -> tuple[LearnedStep, ...]:
     """Return the steps of one element that the device was asked about; empty if no point is left."""
     if not found.points or not found.asked:
         return ()
@@ -190,24 +200,26 @@ def work_out(found: Requantized) -> tuple[Step, ...]:
     at = int(inside[len(inside) // 2]) if inside.size else 0
     scales = np.atleast_1d(np.asarray(w.scale, np.float32))
     b = scales[at if scales.size > 1 else 0]
-    s = Scales(np.array([x.scale], np.float32), np.array([b], np.float32), np.array([y.scale], np.float32))
+    s = OperatorScales(np.array([x.scale], np.float32), np.array([b], np.float32), np.array([y.scale], np.float32))
     step = int(answer.draft.samples[0][0].reshape(-1)[0]) - int(x.zero_point)
     total = np.array([int(np.asarray(bias.value).reshape(-1)[at]) + step * int(np.asarray(w.value).reshape(-1)[0])])
     factors = point.factors(s.real, s)
-    steps = [Step("accumulator acc", f"{int(total[0]):,}")]
+    steps = [LearnedStep("accumulator acc", f"{int(total[0]):,}")]
     kept = limit(total, point.accumulator)
     if int(kept[0]) != int(total[0]):
-        steps.append(Step(f"in {point.accumulator}", f"{int(kept[0]):,}"))
-    steps.append(Step("scales a, b, y", ", ".join(repr(float(v[0])) for v in (s.a, s.b, s.y) if v is not None)))
+        steps.append(LearnedStep(f"in {point.accumulator}", f"{int(kept[0]):,}"))
+    steps.append(LearnedStep("scales a, b, y", ", ".join(repr(float(v[0])) for v in (s.a, s.b, s.y) if v is not None)))
     if point.is_fixed:
-        steps.append(Step("multiplier M = m * 2^(s - bits)", f"m = {int(factors[0][0]):,}, s = {int(factors[1][0])}"))
+        steps.append(
+            LearnedStep("multiplier M = m * 2^(s - bits)", f"m = {int(factors[0][0]):,}, s = {int(factors[1][0])}")
+        )
     elif not point.uses_scales:
-        steps.append(Step("multiplier M", repr(float(factors[0][0]))))
-    steps.append(Step("acc * M, exactly", f"{int(kept[0]) * float(s.real[0]):.6f}"))
-    steps.append(Step("zero point", str(int(y.zero_point))))
+        steps.append(LearnedStep("multiplier M", repr(float(factors[0][0]))))
+    steps.append(LearnedStep("acc * M, exactly", f"{int(kept[0]) * float(s.real[0]):.6f}"))
+    steps.append(LearnedStep("zero point", str(int(y.zero_point))))
     code = point.codes(total, factors, int(y.zero_point), int(limits.min), int(limits.max))
-    steps.append(Step(formula(point), str(int(code[0]))))
-    steps.append(Step("the device's code", str(int(got[at]))))
+    steps.append(LearnedStep(formula(point), str(int(code[0]))))
+    steps.append(LearnedStep("the device's code", str(int(got[at]))))
     return tuple(steps)
 
 
@@ -220,11 +232,12 @@ def _share(same: int, elements: int) -> str:
 
 def finding(one: Learned) -> str:
     """Return what is known of an operator in one sentence."""
-    if one.state in (State.LEARNED, State.PARTLY) and one.form is not None:
-        return describe(one.form)
-    if one.state is State.TABLE:
+    if one.state in (LearnState.LEARNED, LearnState.PARTLY) and one.form is not None:
+        more = f" ({len(one.also)} more form{'s fit' if len(one.also) > 1 else ' fits'})" if one.also else ""
+        return describe(one.form) + more
+    if one.state is LearnState.TABLE:
         return f"{len(one.tables)} tables of 256 codes, one for each pair of scales asked"
-    if one.state is State.UNKNOWN and one.nearest is not None:
+    if one.state is LearnState.UNKNOWN and one.nearest is not None:
         same, elements = one.share
         if one.covered:
             return f"{describe(one.nearest)}, {one.note}"
@@ -232,3 +245,70 @@ def finding(one: Learned) -> str:
             return f"{describe(one.nearest)}, as far as seen: {one.note}"
         return f"no form reproduces it; nearest {describe(one.nearest)}: {_share(same, elements)}"
     return one.note
+
+
+#: Other forms that are named beside the first.
+_NAMED = 6
+
+
+def document_of(found: LearnFindings) -> dict[str, Any]:
+    """Return the document of the profile. It refuses operators that are not known."""
+    return {
+        "schema": SCHEMA,
+        "base": "litert-ref",
+        "about": f"learned from {found.target}",
+        "source": {"package": "learned", "version": found.version or "unknown", "resolver": "", "cpu": "unknown"},
+        "figures": NOT_MEASURED,
+        "others": "refused",
+        "rows": [row for one in found.operators for row in one.rows()],
+        "learned": provenance(found),
+    }
+
+
+def provenance(found: LearnFindings) -> dict[str, Any]:
+    """Return where a profile comes from: the target, what it was asked, and the state of each operator."""
+    tally = found.tally
+    return {
+        "target": found.target,
+        "version": found.version,
+        "date": found.date,
+        "tflq": version("tflq"),
+        "complete": not found.is_partial,
+        "questions": tally.questions,
+        "samples": tally.samples,
+        "elements": tally.elements,
+        "calls": tally.calls,
+        "refused": tally.refused,
+        "failed": tally.failed,
+        "operators": [_operator(one) for one in found.operators],
+    }
+
+
+def _operator(one: Learned) -> dict[str, Any]:
+    stated: dict[str, Any] = {
+        "op": one.subject.op,
+        "types": one.subject.types,
+        "state": one.state.value,
+        "is": finding(one),
+        "questions": one.asked,
+        "fresh": one.fresh,
+        "fresh_elements": one.fresh_elements,
+        "geometries": one.covered,
+        "refused": one.refused,
+        "tried": one.tried,
+    }
+    if one.coverage is not None:
+        stated["coverage"] = str(one.coverage)
+    if one.also:
+        stated["not_told_apart"] = [describe(form) for form in one.also[:_NAMED]]
+        stated["not_told_apart_count"] = len(one.also)
+    if one.state is LearnState.UNKNOWN:
+        stated["reproduced"] = {"elements": one.share[1], "same": one.share[0]}
+    if one.note and one.note != stated["is"]:
+        stated["note"] = one.note
+    return stated
+
+
+def text_of(found: LearnFindings) -> str:
+    """Return the YAML file of the profile."""
+    return yaml.safe_dump(document_of(found), sort_keys=False, allow_unicode=True, width=110)

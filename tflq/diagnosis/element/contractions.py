@@ -1,31 +1,135 @@
-"""Sums of products: convolutions, dense layers and matrix products."""
+"""Parts of an element's computation, and sums of products.
+
+The parts of an element's computation.
+
+Sums of products: convolutions, dense layers and matrix products.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from tflq.diagnosis.element.steps import Index, Read, Site, Tap, Tracer, Working, align, total_of
 from tflq.engine.kernels.families.contraction import weights_read_as_int8
 from tflq.engine.kernels.families.vector_blocks import in_whole_blocks
 from tflq.engine.kernels.geometry.windows import Window
-from tflq.engine.numerics.steps import Step, pipeline_steps
+from tflq.engine.kernels.kernel import Node
+from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.engine.numerics.stages import WorkedStep
 from tflq.typing import Array
+
+Index = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A code that is read: its operand (by position), its place, and the zero point subtracted from it."""
+
+    operand: int
+    place: Index
+    code: int | float
+    zero_point: int = 0
+
+    @property
+    def centred(self) -> int | float:
+        """Code minus zero point."""
+        return self.code - self.zero_point
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """One term of an element: a value, times a weight if there is one, and the contribution to the sum."""
+
+    value: Read
+    weight: Read | None
+    product: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Terms in the kernel's order, then steps; the value of the last step is the element's code.
+
+    `outside` counts the taps that lie outside the image and add nothing.
+    """
+
+    taps: tuple[Tap, ...]
+    steps: tuple[WorkedStep, ...]
+    outside: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ElementSite:
+    """An element of an output of a bound operator, and everything on which its arithmetic depends."""
+
+    node: Node
+    data: Any
+    arithmetic: Arithmetic
+    inputs: Sequence[Array | None]
+    index: Index
+    shape: Index  # of the output
+
+    def operand(self, position: int) -> Array:
+        """Return the array at an input position; raise ValueError if it is absent."""
+        array = self.inputs[position]
+        if array is None:
+            raise ValueError(f"input {position} is absent")
+        return array
+
+    def optional(self, position: int) -> Array | None:
+        """Return the array at an input position, or None."""
+        return self.inputs[position] if position < len(self.inputs) else None
+
+    @property
+    def flat(self) -> int:
+        """Number of the output's elements that come before this one in memory."""
+        return int(np.ravel_multi_index(self.index, self.shape)) if self.shape else 0
+
+    def read(self, operand: int, place: Index, zero_point: int = 0) -> Read:
+        """Return one code of an operand."""
+        return Read(operand, place, self.operand(operand)[place].item(), zero_point)
+
+    def read_flat(self, operand: int, offset: int, zero_point: int = 0) -> Read:
+        """Return the code that lies at an offset in memory."""
+        shape = self.operand(operand).shape
+        place = tuple(int(i) for i in np.unravel_index(offset, shape)) if shape else ()
+        return self.read(operand, place, zero_point)
+
+
+#: A function that traces an element.
+Tracer = Callable[[ElementSite], Working]
+
+
+def total_of(taps: Sequence[Tap], name: str = "sum of products") -> WorkedStep:
+    """Return the step with the sum of all taps, before wrapping to any width."""
+    return WorkedStep(name, sum(tap.product for tap in taps))
+
+
+def zero_point_of(site: ElementSite, operand: int) -> int:
+    """Return an operand's per-tensor zero point; 0 if it has none or is absent."""
+    x = site.node.inputs[operand]
+    return 0 if x is None else x.zero_point
+
+
+def align(index: Index, shape: Index) -> Index:
+    """Return the index into a broadcast operand for an index of the whole."""
+    tail = index[len(index) - len(shape) :]
+    return tuple(0 if size == 1 else i for i, size in zip(tail, shape, strict=True))
 
 
 def variable(trace: Tracer, bias: int) -> Tracer:
     """Return the trace function for an operator whose weights, or whose bias at input `bias`, are computed."""
 
-    def traced(site: Site) -> Working:
+    def traced(site: ElementSite) -> Working:
         output = site.data.output.with_bias(site.optional(bias), site.shape[-1])
         return trace(replace(site, data=replace(site.data, output=output)))
 
     return traced
 
 
-def convolved(site: Site) -> Working:
+def convolved(site: ElementSite) -> Working:
     """Trace CONV_2D: patches of a group's channels times the filter of the output channel."""
     data, (n, *pixel, filter_) = site.data, site.index
     depth = site.operand(1).shape[3]
@@ -39,7 +143,7 @@ def convolved(site: Site) -> Working:
     return _finish(site, taps, outside * depth)
 
 
-def convolved_by_channel(site: Site) -> Working:
+def convolved_by_channel(site: ElementSite) -> Working:
     """Trace DEPTHWISE_CONV_2D: one channel's pixels times the output channel's filter."""
     data, (n, *pixel, channel) = site.data, site.index
     inside, outside = _seen(data.window, pixel)
@@ -52,7 +156,7 @@ def convolved_by_channel(site: Site) -> Working:
     return _finish(site, taps, outside)
 
 
-def dense(site: Site) -> Working:
+def dense(site: ElementSite) -> Working:
     """Trace FULLY_CONNECTED: a row of the input, as it lies in memory, times the unit's weights."""
     data = site.data
     units, depth = site.operand(1).shape
@@ -64,13 +168,13 @@ def dense(site: Site) -> Working:
     return _finish(site, taps)
 
 
-def spread_out(site: Site) -> Working:
+def spread_out(site: ElementSite) -> Working:
     """Trace TRANSPOSE_CONV: the input pixels whose spread filters reach the output pixel."""
     taps = _spread_taps(site)
     return _finish(site, taps)
 
 
-def spread_out_in_blocks(site: Site) -> Working:
+def spread_out_in_blocks(site: ElementSite) -> Working:
     """Trace TRANSPOSE_CONV of uint8 by vector code.
 
     Sums are the reference's, scaled by where the element lies in memory.
@@ -82,11 +186,11 @@ def spread_out_in_blocks(site: Site) -> Working:
     added = int((sums.bias if bias is None else bias.reshape(-1))[channel])
     size = int(np.prod(site.shape))
     stage = blocks.whole if site.flat < in_whole_blocks(size, blocks.block) else blocks.tail
-    steps = pipeline_steps(replace(site.data.pipeline, stage=stage), int(total.value), added)
+    steps = replace(site.data.pipeline, stage=stage).worked(int(total.value), added)
     return Working(tuple(taps), (total, *steps))
 
 
-def _spread_taps(site: Site) -> list[Tap]:
+def _spread_taps(site: ElementSite) -> list[Tap]:
     data, (n, *pixel, channel), depth = site.data, site.index, site.operand(2).shape[3]
     taps = []
     for y, x, ky, kx in _reaching(data.window, pixel):
@@ -96,7 +200,7 @@ def _spread_taps(site: Site) -> list[Tap]:
     return taps
 
 
-def matrix_product(site: Site) -> Working:
+def matrix_product(site: ElementSite) -> Working:
     """Trace BATCH_MATMUL: a row of the first matrix times a column of the second."""
     data, (*leading, row, column) = site.data, site.index
     length = site.operand(0).shape[-2 if data.adjoint[0] else -1]
@@ -112,7 +216,7 @@ def matrix_product(site: Site) -> Working:
     total = total_of(taps)
     if data.pipeline is None:
         return Working(tuple(taps), (total,))
-    return Working(tuple(taps), (total, *pipeline_steps(data.pipeline, int(total.value))))
+    return Working(tuple(taps), (total, *data.pipeline.worked(int(total.value))))
 
 
 def _repeat(leading: list[int], matrices: Array) -> Index:
@@ -120,14 +224,14 @@ def _repeat(leading: list[int], matrices: Array) -> Index:
     return align(tuple(leading), matrices.shape[:-2])
 
 
-def _finish(site: Site, taps: list[Tap], outside: int = 0) -> Working:
+def _finish(site: ElementSite, taps: list[Tap], outside: int = 0) -> Working:
     output, channel = site.data.output, site.index[-1]
     total = total_of(taps)
-    steps = pipeline_steps(output.pipeline, int(total.value), int(output.bias[channel]), channel)
+    steps = output.pipeline.worked(int(total.value), int(output.bias[channel]), channel)
     return Working(tuple(taps), (total, *steps), outside)
 
 
-def _weight(site: Site, place: Index) -> Read:
+def _weight(site: ElementSite, place: Index) -> Read:
     """Return a weight as the kernel reads it: 16-bit activations take theirs as int8."""
     if site.data.output.pipeline.dtype == np.int16 and len(place) == 4:
         w = weights_read_as_int8(site.operand(1))
@@ -161,8 +265,10 @@ def _reaching(window: Window, pixel: list[int]) -> Iterator[tuple[int, int, int,
                 yield y, x, ky, kx
 
 
-def sum_codes(site: Site) -> Working:
+def sum_codes(site: ElementSite) -> Working:
     """Trace BATCH_MATMUL to int32: unscaled sums, held in 32 bits."""
     working = matrix_product(site)
     total = int(working.steps[-1].value)
-    return replace(working, steps=(*working.steps, Step("held in 32 bits", int(np.int64(total).astype(np.int32)))))
+    return replace(
+        working, steps=(*working.steps, WorkedStep("held in 32 bits", int(np.int64(total).astype(np.int32))))
+    )

@@ -1,20 +1,25 @@
-"""One operator's result in all samples: as the profile computes it from the dump's inputs, and as dumped."""
+"""One operator's results in all samples, and a fault as a value.
+
+One operator's result in all samples: as the profile computes it from the dump's inputs, and as dumped.
+
+A fault that is no arithmetic, as a value: what happened, where, and what that clears.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.comparison.evidence.dumps import Dump
 from tflq.comparison.inspection.difference import unequal
-from tflq.comparison.verification.dump import Dump
-from tflq.diagnosis.localization import operators_alone
-from tflq.engine.api.part import Part
+from tflq.diagnosis.case import OperatorCase
+from tflq.diagnosis.certainty import Certainty
+from tflq.engine.api.many import Part
 from tflq.engine.profiles import Profile
-from tflq.errors import TflqError
 from tflq.model.ir import Model, OperatorView, TensorSpec, view
 from tflq.typing import Array
 
@@ -22,8 +27,8 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """A result of operator `index`, by sample. Samples that lack it are left out.
+class WrongResult:
+    """A result of operator `index` that differs, by sample. Samples that lack it are left out.
 
     `parts` are the operator alone on each sample's inputs. If `is_assumed`, some of these were computed, not dumped.
     """
@@ -74,20 +79,14 @@ class Case:
         return f"the other {right:,} of {self.elements:,} elements are right, so the arithmetic is" if right else ""
 
 
-def case_of(model: Model, dumps: Sequence[Dump], index: int, profile: Profile, *, assumed: bool = False) -> Case | None:
+def wrong_result(case: OperatorCase, *, assumed: bool = False) -> WrongResult | None:
     """Return the first differing result of an operator; None if it cannot be computed, or has another form."""
-    parts, expected = [], []
-    try:
-        for part in operators_alone(model, dumps, index, profile):
-            values = part.run(part.plan(profile))
-            parts.append(part)
-            expected.append(values)
-    except TflqError:
+    if not case.is_computable:
         return None
-    for tensor in view(model).op(index).writes:
+    for tensor in view(case.model).op(case.index).writes:
         rows = [
             (d, p, e[tensor], p.got[tensor])
-            for d, p, e in zip(dumps, parts, expected, strict=True)
+            for d, (p, e) in zip(case.dumps, case.pairs, strict=True)
             if tensor in e and tensor in p.got
         ]
         if not rows or any((e.shape, e.dtype) != (o.shape, o.dtype) for _, _, e, o in rows):
@@ -95,7 +94,52 @@ def case_of(model: Model, dumps: Sequence[Dump], index: int, profile: Profile, *
         if len({e.shape for _, _, e, _ in rows}) > 1 or rows[0][2].dtype.kind not in "iuf":
             continue
         kept, alone, right, seen = zip(*rows, strict=True)
-        case = Case(model, profile, index, tensor, kept, alone, right, seen, assumed)
-        if case.apart.any():
-            return case
+        found = WrongResult(case.model, case.profile, case.index, tensor, kept, alone, right, seen, assumed)
+        if found.apart.any():
+            return found
     return None
+
+
+class DefectKind(str, Enum):
+    """The kind of a fault."""
+
+    NOTHING = "nothing computed"
+    OVERFLOW = "overflow"
+    OVERWRITTEN = "overwritten"
+    BLOCK = "block"
+    ADDRESSING = "addressing"
+    PRECISION = "precision"
+    PADDING = "padding"
+    PLACE = "place"
+    CONSTANT = "constant"
+
+
+#: Kinds that a device need not be at fault for: a driver, or the program that reads its memory, may be.
+OF_READING = (DefectKind.NOTHING, DefectKind.OVERWRITTEN)
+#: Bits of evidence that a certain and a likely fault need; fewer name none.
+CERTAIN_BITS, LIKELY_BITS = 24, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """A fault of one operator's result `tensor`.
+
+    `name` states what happened, and is short enough for a headline. `place` states where, `cleared` what is right
+    nevertheless, and `tell` what would show more. `is_told` is False if a mistake in an operator may give the same.
+    """
+
+    kind: DefectKind
+    name: str
+    certainty: Certainty
+    tensor: int
+    place: str = ""
+    cleared: str = ""
+    tell: str = ""
+    is_told: bool = True
+
+
+def certainty_of(bits: float) -> Certainty:
+    """Return the certainty that bits of evidence against chance give."""
+    if bits >= CERTAIN_BITS:
+        return Certainty.CERTAIN
+    return Certainty.LIKELY if bits >= LIKELY_BITS else Certainty.NONE

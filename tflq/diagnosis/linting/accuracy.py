@@ -11,11 +11,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tflq.comparison.inspection.layout import groups_of
-from tflq.comparison.inspection.origins import MOST_ELEMENTS
-from tflq.comparison.inspection.overflow import overflow_bounds
-from tflq.diagnosis.linting.findings import Breach, Level, Rule
-from tflq.diagnosis.linting.site import QUANTIZED, Site
+from tflq.comparison.inspection.layout import MOST_ELEMENTS, groups_of
+from tflq.comparison.inspection.operators import overflow_bounds
+from tflq.diagnosis.linting.rules import QUANTIZED, Breach, Level, Site, rule
 from tflq.engine.kernels.facts import OPERATORS
 from tflq.engine.kernels.kernel import Kernel
 from tflq.engine.profiles import by_name
@@ -37,6 +35,27 @@ _FAR = 64
 _SUMS_OF_16_BITS, _REGISTER = ("CONV_2D", "FULLY_CONNECTED"), 32
 
 
+@rule("narrow-sums", Level.WARNING, "sums can overflow: runtimes differ in their width")
+def narrow_sums(site: Site) -> Iterator[Breach]:
+    """Yield a product of 16-bit activations and 8-bit weights whose sums can leave the 32 bits that runtimes may use.
+
+    An int64 bias, or `quantized_bias_type`, makes them sums of 64 bits everywhere.
+    Source: LiteRT 2.3, fully_connected.cc and conv.cc; tflite-micro #3597.
+    """
+    options, weights = site.operator.options, site.type(site.input(1))
+    if site.type(site.input(0)) != TensorType.INT16 or weights not in (TensorType.INT8, TensorType.INT4):
+        return
+    width = None if options is None else options.get("quantized_bias_type")
+    if site.type(site.input(2)) == TensorType.INT64 or width == TensorType.INT64 or site.op not in _SUMS_OF_16_BITS:
+        return
+    alone, _ = single_operator(site.first or site.model, site.index)
+    for bound in overflow_bounds(alone, by_name("litert-ref")):
+        if bound.bits > _REGISTER:
+            required = "an int64 bias, or quantized_bias_type INT64"
+            yield Breach(site.output(), required, f"sums of up to {bound.bits} bits without it")
+
+
+@rule("coarse-operand", Level.WARNING, "operands with scales far apart: one scale for all leaves few codes")
 def coarse_operand(site: Site) -> Iterator[Breach]:
     """Yield operands of an operator with one scale for all, whose own range is a few steps of that scale."""
     output = site.activation(site.output())
@@ -50,6 +69,12 @@ def coarse_operand(site: Site) -> Iterator[Breach]:
             yield Breach(position, f"{FEW} codes or more", found)
 
 
+@rule(
+    "lost-scores",
+    Level.WARNING,
+    "one scale for boxes and scores: detections are lost; tflq quantize keeps both (--float-tail auto, its "
+    "default, or --split-outputs)",
+)
 def lost_scores(site: Site) -> Iterator[Breach]:
     """Yield outputs that join probabilities with wider values in one scale, which leaves few codes for 0 to 1."""
     graph = site.graph
@@ -104,17 +129,7 @@ def _clamp(op: OperatorView) -> float | None:
     return _CLAMPS.get(op.name, _FUSED_CLAMPS.get(fused))
 
 
-def float_inside(site: Site) -> Iterator[Breach]:
-    """Yield the DEQUANTIZE of a quantized input of a model that then computes in floats only."""
-    graph, tensor = site.graph, site.input(0)
-    if site.op != "DEQUANTIZE" or tensor not in graph.inputs or site.type(tensor) not in QUANTIZED:
-        return
-    weighted = [op for op in graph.ops if _is_weighted(op)]
-    if weighted and all(graph.tensor(op.outputs[0]).type == TensorType.FLOAT32 for op in weighted):
-        found = f"all {len(weighted)} operators with weights compute in float32" if len(weighted) > 1 else "float32"
-        yield Breach(tensor, "integer operators behind an integer input", found)
-
-
+@rule("float-between", Level.NOTE, "float32 between integer operators")
 def float_between(site: Site) -> Iterator[Breach]:
     """Yield an operator or a variable in float32 between integer operators: codes become floats, then codes again."""
     graph, op = site.graph, site.operator
@@ -129,6 +144,18 @@ def float_between(site: Site) -> Iterator[Breach]:
         yield Breach((*given, *made)[0], "an integer state (_experimental_variable_quantization)", "a float32 variable")
     elif any(_takes_int8(row) for row in by_name("litert-ref").kernels.get(op.name, ())):
         yield Breach((*made, *given)[0], "its int8 kernel", f"{op.name} computes in float32")
+
+
+@rule("float-inside", Level.WARNING, "the input is quantized, but the operators compute in float32")
+def float_inside(site: Site) -> Iterator[Breach]:
+    """Yield the DEQUANTIZE of a quantized input of a model that then computes in floats only."""
+    graph, tensor = site.graph, site.input(0)
+    if site.op != "DEQUANTIZE" or tensor not in graph.inputs or site.type(tensor) not in QUANTIZED:
+        return
+    weighted = [op for op in graph.ops if _is_weighted(op)]
+    if weighted and all(graph.tensor(op.outputs[0]).type == TensorType.FLOAT32 for op in weighted):
+        found = f"all {len(weighted)} operators with weights compute in float32" if len(weighted) > 1 else "float32"
+        yield Breach(tensor, "integer operators behind an integer input", found)
 
 
 def _reaches(graph: GraphView, tensors: Sequence[int], end: str) -> bool:
@@ -155,42 +182,3 @@ def _takes_int8(row: Kernel) -> bool:
 def _is_weighted(op: OperatorView) -> bool:
     fact = OPERATORS.get(op.name)
     return fact is not None and fact.products is not None and bool(op.outputs)
-
-
-def narrow_sums(site: Site) -> Iterator[Breach]:
-    """Yield a product of 16-bit activations and 8-bit weights whose sums can leave the 32 bits that runtimes may use.
-
-    An int64 bias, or `quantized_bias_type`, makes them sums of 64 bits everywhere.
-    Source: LiteRT 2.3, fully_connected.cc and conv.cc; tflite-micro #3597.
-    """
-    options, weights = site.operator.options, site.type(site.input(1))
-    if site.type(site.input(0)) != TensorType.INT16 or weights not in (TensorType.INT8, TensorType.INT4):
-        return
-    width = None if options is None else options.get("quantized_bias_type")
-    if site.type(site.input(2)) == TensorType.INT64 or width == TensorType.INT64 or site.op not in _SUMS_OF_16_BITS:
-        return
-    alone, _ = single_operator(site.first or site.model, site.index)
-    for bound in overflow_bounds(alone, by_name("litert-ref")):
-        if bound.bits > _REGISTER:
-            required = "an int64 bias, or quantized_bias_type INT64"
-            yield Breach(site.output(), required, f"sums of up to {bound.bits} bits without it")
-
-
-RULES = (
-    Rule("narrow-sums", Level.WARNING, "sums can overflow: runtimes differ in their width", narrow_sums),
-    Rule(
-        "coarse-operand",
-        Level.WARNING,
-        "operands with scales far apart: one scale for all leaves few codes",
-        coarse_operand,
-    ),
-    Rule(
-        "lost-scores",
-        Level.WARNING,
-        "one scale for boxes and scores: detections are lost; tflq quantize keeps both (--float-tail auto, its "
-        "default, or --split-outputs)",
-        lost_scores,
-    ),
-    Rule("float-between", Level.NOTE, "float32 between integer operators", float_between),
-    Rule("float-inside", Level.WARNING, "the input is quantized, but the operators compute in float32", float_inside),
-)

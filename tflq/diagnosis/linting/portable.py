@@ -6,29 +6,28 @@ only. docs/proof.md, lemma 4a, and tflq/quantization/portable/ derive them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tflq.diagnosis.linting.findings import Breach, Level, Rule
-from tflq.diagnosis.linting.site import QUANTIZED, Site, sites
-from tflq.diagnosis.linting.weights import accumulator_scale
-from tflq.engine.kernels.facts import unary
+from tflq.diagnosis.linting.rules import QUANTIZED, Breach, Level, Site, rule, rules_of, sites
+from tflq.diagnosis.linting.specification import accumulator_scale
+from tflq.engine.kernels.facts import OPERATORS
+from tflq.engine.kernels.facts import rows as unary
 from tflq.engine.kernels.facts.rules import WITH_CHANNELS
 from tflq.engine.numerics.multiplier import exponent_of
 from tflq.model.ir import Model, TensorType
 
-Reals = NDArray[np.float64]
-
 #: A multiplier in this distance below a power of two, relative to it, needs no rounding before the last shift.
 BELOW = 2.0**-20
 #: Operators whose codes a table of 256 entries gives.
-TABLES = frozenset(f.op for f in unary.FACTS if f.pointwise and not f.converts and not f.rounds_once)
+TABLES = frozenset(f.op for f in unary.UNARY_FACTS if f.pointwise and not f.converts and not f.rounds_once)
 #: Operators with exponentials, norms or sums over several elements, for which there is no such form.
 TAILS = frozenset(("BATCH_MATMUL", "L2_NORMALIZATION", "LOG_SOFTMAX", "RESIZE_BILINEAR", "SOFTMAX", "SUM"))
 
 
+@rule("portable-parity", Level.NOTE, "even weights and odd biases leave no ties to round")
 def weights_odd(site: Site) -> Iterator[Breach]:
     """Yield weights that are not all even, and a bias that is not odd everywhere: their accumulators can be ties."""
     if accumulator_scale(site) is None:
@@ -51,6 +50,7 @@ def weights_odd(site: Site) -> Iterator[Breach]:
         yield Breach(site.input(bias), "an odd bias", "none" if added is None else f"{even} even of {added.size}")
 
 
+@rule("portable-multiplier", Level.NOTE, "only a multiplier just below a power of two rounds once")
 def multiplier(site: Site) -> Iterator[Breach]:
     """Yield weights whose multiplier is not just below a power of two: runtimes round it in different ways."""
     accumulator, output = accumulator_scale(site), site.activation(site.output())
@@ -70,6 +70,7 @@ def multiplier(site: Site) -> Iterator[Breach]:
         yield Breach(site.input(position), required, f"{real[worst]:.6g} ({int(away.sum())} of {real.size})")
 
 
+@rule("portable-dense", Level.NOTE, "releases up to 2.9 read scales of channels as 0")
 def dense_channels(site: Site) -> Iterator[Breach]:
     """Yield weights of FULLY_CONNECTED with several scales, which releases up to 2.9 read as 0."""
     quantization = site.quantization(site.input(1)) if site.op == "FULLY_CONNECTED" else None
@@ -77,6 +78,7 @@ def dense_channels(site: Site) -> Iterator[Breach]:
         yield Breach(site.input(1), "one scale for all weights", f"{quantization.scale.size}")
 
 
+@rule("portable-sum", Level.NOTE, "scales of sums a power of two apart")
 def sum_scales(site: Site) -> Iterator[Breach]:
     """Yield an operand of ADD or SUB whose scale is not a power of two apart from the output's."""
     output = site.activation(site.output()) if site.op in ("ADD", "SUB") else None
@@ -87,6 +89,7 @@ def sum_scales(site: Site) -> Iterator[Breach]:
             yield Breach(site.input(position), required, f"scale {here[0]:.9g}")
 
 
+@rule("portable-product", Level.NOTE, "scales of products a power of two apart")
 def product_scales(site: Site) -> Iterator[Breach]:
     """Yield a MUL whose scales of operands and output do not leave a power of two."""
     scales = [site.activation(t) for t in (site.input(0), site.input(1), site.output())] if site.op == "MUL" else []
@@ -96,6 +99,7 @@ def product_scales(site: Site) -> Iterator[Breach]:
         yield Breach(site.output(), required, f"{known[0] * known[1] / known[2]:.6g}")
 
 
+@rule("portable-requantize", Level.NOTE, "codes that are moved need no rounding")
 def requantize(site: Site) -> Iterator[Breach]:
     """Yield a QUANTIZE between integers whose scales differ."""
     one, other = site.activation(site.input(0)), site.activation(site.output())
@@ -103,6 +107,7 @@ def requantize(site: Site) -> Iterator[Breach]:
         yield Breach(site.output(), f"scale {one[0]:.9g} as the input", f"scale {other[0]:.9g}")
 
 
+@rule("portable-form", Level.NOTE, "runtimes compute this operator in different ways")
 def other_form(site: Site) -> Iterator[Breach]:
     """Yield operators that runtimes compute in different ways, and the form on which they agree."""
     if site.activation(site.output()) is None or site.type(site.input(0)) not in QUANTIZED:
@@ -121,18 +126,8 @@ def is_integer(site: Site) -> bool:
 
 
 def portable_counts(model: Model) -> tuple[int, int]:
-    """Return the number of integer operators that break no rule of this module, and of all integer operators."""
+    """Return the number of known integer operators that break no rule of this module, and of all integer operators."""
     integer = [site for site in sites(model) if is_integer(site)]
-    kept = [site for site in integer if not any(True for rule in RULES for _ in rule.check(site))]
+    rules, known = rules_of(sys.modules[__name__]), [site for site in integer if site.operator.name in OPERATORS]
+    kept = [site for site in known if not any(True for one in rules for _ in one.check(site))]
     return len(kept), len(integer)
-
-
-RULES = (
-    Rule("portable-parity", Level.NOTE, "even weights and odd biases leave no ties to round", weights_odd),
-    Rule("portable-multiplier", Level.NOTE, "only a multiplier just below a power of two rounds once", multiplier),
-    Rule("portable-dense", Level.NOTE, "releases up to 2.9 read scales of channels as 0", dense_channels),
-    Rule("portable-sum", Level.NOTE, "scales of sums a power of two apart", sum_scales),
-    Rule("portable-product", Level.NOTE, "scales of products a power of two apart", product_scales),
-    Rule("portable-requantize", Level.NOTE, "codes that are moved need no rounding", requantize),
-    Rule("portable-form", Level.NOTE, "runtimes compute this operator in different ways", other_form),
-)

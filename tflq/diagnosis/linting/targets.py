@@ -1,6 +1,17 @@
-"""Rules about the operators that a target's kernels take.
+"""Rules about what runtimes and targets take.
+
+Rules about the operators that a target's kernels take.
 
 Sources: the profiles litert-ref and tflm; tflite-micro (October 2026) micro/kernels/cmsis_nn/*.cc, Prepare functions.
+
+Rules about what runtimes refuse when they load a model.
+
+Sources: LiteRT 2.3 tflite/core/interpreter_builder.cc ParseQuantization; tflite/core/subgraph.cc
+SetTensorParametersReadOnly.
+
+The rule about operator versions: the least version that an operator's types need.
+
+Source: LiteRT 2.3 tflite/converter/tools/versioning/op_version.cc GetBuiltinOperatorVersion.
 """
 
 from __future__ import annotations
@@ -10,17 +21,18 @@ from functools import partial
 
 from tflq.comparison.inspection.operators import prepare_alone
 from tflq.comparison.verification.localization import alone
-from tflq.diagnosis.linting.findings import Breach, Level, Rule
-from tflq.diagnosis.linting.site import Site
+from tflq.diagnosis.linting.rules import Breach, Level, LintRule, Site, rule
 from tflq.engine.interpreter import make_plan
-from tflq.engine.interpreter.unpacking import makers_of, unpackable_tensors
+from tflq.engine.interpreter.fusions import makers_of, unpackable_tensors
 from tflq.engine.kernels.facts import OPERATORS
+from tflq.engine.kernels.facts.rules import needs_of
 from tflq.engine.kernels.kernel import Operand
 from tflq.engine.profiles import Profile, by_name
-from tflq.engine.profiles.faults import faults_at
+from tflq.engine.profiles.history import faults_at
 from tflq.errors import ModelError, TflqError, UndefinedResultError
 from tflq.model.ir import GraphView, Model, Root, TensorType, rooted, view
-from tflq.model.ir.signatures import is_inner_call, roots
+from tflq.model.ir.constants import surplus
+from tflq.model.ir.signatures import choose_roots, is_inner_call, roots
 
 #: Operators for which CMSIS-NN's kernels replace tflite-micro's own, none of them for uint8.
 CMSIS_NN = frozenset(
@@ -46,7 +58,7 @@ CMSIS_NN = frozenset(
 )
 
 
-UNDEFINED = Rule("undefined-result", Level.ERROR, "the runtime's result is undefined", lambda site: iter(()))
+UNDEFINED = LintRule("undefined-result", Level.ERROR, "the runtime's result is undefined", lambda site: iter(()))
 
 
 def refuse(profiles: tuple[Profile, ...], site: Site) -> Iterator[Breach]:
@@ -66,19 +78,26 @@ def refuse(profiles: tuple[Profile, ...], site: Site) -> Iterator[Breach]:
                 return
 
 
-def refusals_together(model: Model, profiles: tuple[Profile, ...]) -> Iterator[tuple[int, int, Breach]]:
-    """Yield subgraph, operator and breach of what a profile refuses only in the whole model, the first of each root.
+def refusals(model: Model, profile: Profile, signature: str | None = None) -> Iterator[tuple[Root, TflqError]]:
+    """Yield the first refusal of each root of a model, or of a signature's.
 
     An operator alone does not show what those before it decide.
     """
-    for root in roots(model):
-        for profile in profiles:
-            try:
-                make_plan(rooted(model, root), profile)
-            except TflqError as error:
-                index = getattr(error, "index", None)
-                if isinstance(index, int) and 0 <= index < len(model.subgraphs[root.subgraph].operators):
-                    yield root.subgraph, index, _refusal(profile, error)
+    for root in choose_roots(model, signature):
+        try:
+            make_plan(rooted(model, root), profile)
+        except TflqError as error:
+            yield root, error
+
+
+def refusals_together(
+    model: Model, profile: Profile, signature: str | None = None
+) -> Iterator[tuple[int, int, Breach]]:
+    """Yield subgraph, operator and breach of what a profile refuses only in the whole model, the first of each root."""
+    for root, error in refusals(model, profile, signature):
+        index = getattr(error, "index", None)
+        if isinstance(index, int) and 0 <= index < len(model.subgraphs[root.subgraph].operators):
+            yield root.subgraph, index, _refusal(profile, error)
 
 
 def _refusal(profile: Profile, error: TflqError) -> Breach:
@@ -153,18 +172,76 @@ def profiles_of(target: str) -> tuple[Profile, ...]:
     return tuple(map(by_name, names))
 
 
-def target_rules(target: str) -> tuple[Rule, ...]:
+def target_rules(target: str) -> tuple[LintRule, ...]:
     """Return the rules of a target, or those without one; see `profiles_of`."""
     profiles = profiles_of(target)
     rules = (
-        Rule("refused", Level.ERROR, "the runtime refuses this operator", partial(refuse, profiles)),
-        Rule("known-fault", Level.NOTE, "the kernel is known to be wrong", partial(faulty, profiles[:1])),
-        Rule("custom-operator", Level.NOTE, "no runtime registers this custom operator by itself", foreign),
+        LintRule("refused", Level.ERROR, "the runtime refuses this operator", partial(refuse, profiles)),
+        LintRule("known-fault", Level.NOTE, "the kernel is known to be wrong", partial(faulty, profiles[:1])),
+        LintRule("custom-operator", Level.NOTE, "no runtime registers this custom operator by itself", foreign),
     )
     if target == "cmsis-nn":
-        return (*rules, Rule("cmsis-nn-types", Level.ERROR, "CMSIS-NN takes no such types", cmsis_nn_types))
+        return (*rules, LintRule("cmsis-nn-types", Level.ERROR, "CMSIS-NN takes no such types", cmsis_nn_types))
     return rules
 
 
 #: Words for targets, and their profiles.
 TARGETS = {"litert": "litert-ref", "tflm": "tflm", "cmsis-nn": "tflm"}
+
+
+@rule("scale-count", Level.ERROR, "LiteRT refuses another number of scales")
+def scale_count(site: Site) -> Iterator[Breach]:
+    """Yield operands whose scales are neither one nor one for each index of their dimension."""
+    for tensor in site.operands():
+        spec = site.spec(tensor)
+        quantization = None if spec is None else spec.quantization
+        if spec is None or quantization is None or not quantization.scale.size or not spec.shape:
+            continue
+        count, axis = quantization.scale.size, quantization.quantized_dimension
+        if not 0 <= axis < len(spec.shape):
+            yield Breach(tensor, f"a dimension below {len(spec.shape)}", f"dimension {axis}")
+        elif count not in (1, spec.shape[axis]):
+            yield Breach(tensor, f"1 or {spec.shape[axis]} scales along dimension {axis}", f"{count}")
+
+
+@rule("buffer-size", Level.ERROR, "LiteRT refuses a buffer smaller than its tensor")
+def buffer_size(site: Site) -> Iterator[Breach]:
+    """Yield tensors whose buffer in the file has fewer bytes than their shape and type need."""
+    for tensor in site.operands():
+        spec = site.spec(tensor)
+        data = None if spec is None else site.model.buffers[spec.buffer].data
+        if spec is not None and data is not None and (more := surplus(site.model, spec)) < 0:
+            yield Breach(tensor, f"{data.size - more} bytes", f"{data.size}")
+
+
+#: Operators whose versions are checked: those that converters themselves number correctly.
+CHECKED = frozenset(
+    {
+        "AVERAGE_POOL_2D",
+        "CONV_2D",
+        "DEPTHWISE_CONV_2D",
+        "FULLY_CONNECTED",
+        "GATHER",
+        "MAX_POOL_2D",
+        "MUL",
+        "SVDF",
+        "TRANSPOSE",
+    }
+)
+
+
+def needed_version(site: Site) -> int:
+    """Return the version that the operator's data type needs, if it is listed here, else 1."""
+    kind = site.type(site.input(0))
+    if site.op not in CHECKED or not isinstance(kind, TensorType):
+        return 1
+    needs = needs_of(site.op)
+    return {TensorType.INT8: needs.int8, TensorType.INT16: needs.int16}.get(kind, 1)
+
+
+@rule("operator-version", Level.WARNING, "the operator's version is too low for its types")
+def operator_version(site: Site) -> Iterator[Breach]:
+    """Yield a version that is too low: runtimes that lack the operator's types would take it."""
+    version, least = site.operator.version, needed_version(site)
+    if version < least:
+        yield Breach(-1, f"version {least} or later", f"version {version}", fixable=True)

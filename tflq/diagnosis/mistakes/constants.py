@@ -1,4 +1,9 @@
-"""Mistakes in an operator's prepared constants: clamps, zero points, windows, tables, separate multipliers."""
+"""Mistakes in prepared constants, and in otherwise correct results.
+
+Mistakes in an operator's prepared constants: clamps, zero points, windows, tables, separate multipliers.
+
+Mistakes in otherwise correct results: codes of one sign, inside narrower limits, one branch computed wrongly.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from tflq.comparison.inspection.constants import prefix_of
-from tflq.comparison.inspection.parts import Part, parts_of
-from tflq.diagnosis.mistakes.device import Change, Device, Turn, Values
-from tflq.diagnosis.mistakes.requantization import mistaken_stages, stages_made
-from tflq.diagnosis.rows import row_of
-from tflq.engine.api import part as alone_part
+from tflq.comparison.inspection.prepared import PreparedPart, parts_of, prefix_of
+from tflq.diagnosis.mistakes.device import Device, DeviceChange, Mistaken, Turn, Under, Values, row_of, unchecked
+from tflq.diagnosis.mistakes.stages import mistaken_stages, stages_made
+from tflq.engine.api import many as alone_part
+from tflq.engine.api.many import Part
 from tflq.engine.kernels.families.activation import LIMITS, code_range
 from tflq.engine.kernels.geometry.windows import Window
 from tflq.engine.kernels.kernel import Kernel, Node, Prepared
@@ -23,12 +27,13 @@ from tflq.engine.numerics.codes import Clamp, Shift, ZeroPoint, ZeroPoints
 from tflq.engine.numerics.multiplier import FixedMultiplier, Multiplier, ShortMultiplier
 from tflq.engine.numerics.stages import type_range
 from tflq.engine.profiles import Profile
-from tflq.errors import TflqError, UnsupportedError
+from tflq.errors import OptionError, TflqError, UnsupportedError
 from tflq.model.ir import CARRIER, TensorType
+from tflq.model.surgery.tap import with_tensor
 from tflq.typing import Array
 
 #: The name of a mistake, and a function that builds the operator's prepared data with it.
-Mistaken = tuple[str, Callable[[], Any]]
+ConstantsMistaken = tuple[str, Callable[[], Any]]
 
 #: Sizes of tables: by 8-bit code; samples of a 16-bit function that lie 128 codes apart.
 _TABLES = (256, 513)
@@ -36,7 +41,7 @@ _TABLES = (256, 513)
 _TABLED = ("LOGISTIC", "TANH")
 
 
-def changes_of_constants(alone: alone_part.Part, profile: Profile) -> Iterator[Change]:
+def changes_of_constants(alone: alone_part.Part, profile: Profile) -> Iterator[DeviceChange]:
     """Yield mistakes in the constants that the operator's kernel prepares, and in one of its several stages."""
     step = alone.plan(profile).steps[0]
     if step.prepared is None:
@@ -47,12 +52,12 @@ def changes_of_constants(alone: alone_part.Part, profile: Profile) -> Iterator[C
         run = _of_data(profile, build)
         if name in turns:
             given, made = turns[name]
-            yield Change(name, profile, given=given, made=made, run=run)
+            yield DeviceChange(name, profile, given=given, made=made, run=run)
         else:
-            yield Change(name, _with_row(profile, row, name) if leads and row is not None else None, run=run)
+            yield DeviceChange(name, _with_row(profile, row, name) if leads and row is not None else None, run=run)
     if stages_made(alone, profile) > 1:
         for name, build in mistaken_stages(step.prepared.data):
-            yield Change(name, run=_of_data(profile, build))
+            yield DeviceChange(name, run=_of_data(profile, build))
 
 
 def _of_data(profile: Profile, build: Callable[[], Any]) -> Device:
@@ -104,7 +109,7 @@ def _step(step: int, codes: Array) -> Array:
     return np.clip(codes.astype(np.int64) + step, limits.min, limits.max).astype(codes.dtype)
 
 
-def mistaken_constants(data: Any, node: Node) -> Iterator[Mistaken]:
+def mistaken_constants(data: Any, node: Node) -> Iterator[ConstantsMistaken]:
     """Yield every mistake in the prepared data of an operator."""
     type_ = node.outputs[0].type
     if isinstance(type_, TensorType) and CARRIER[type_].kind in "iu":
@@ -115,12 +120,12 @@ def mistaken_constants(data: Any, node: Node) -> Iterator[Mistaken]:
     yield from _multipliers(data)
 
 
-def _within(part: Part[Any]) -> str:
+def _within(part: PreparedPart[Any]) -> str:
     """Return the ending of a mistake's name: the place of the part's owner."""
     return f" ({part.owner})" if part.owner else ""
 
 
-def _clamps(data: Any, node: Node, dtype: np.dtype[Any]) -> Iterator[Mistaken]:
+def _clamps(data: Any, node: Node, dtype: np.dtype[Any]) -> Iterator[ConstantsMistaken]:
     low, high = type_range(dtype)
     span = high - low
     for part in parts_of(data, Clamp):
@@ -145,7 +150,7 @@ def _other_sign(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(f"{'u' if dtype.kind == 'i' else 'i'}{dtype.itemsize}")
 
 
-def _zero_points(data: Any) -> Iterator[Mistaken]:
+def _zero_points(data: Any) -> Iterator[ConstantsMistaken]:
     """Yield mistakes in one zero point after another; limits do not move."""
     for part in parts_of(data, ZeroPoint):
         for name, changed in (("ignored", 0), ("with the wrong sign", -part.value)) if part.value else ():
@@ -160,7 +165,7 @@ def _zero_points(data: Any) -> Iterator[Mistaken]:
             yield f"{several.name} with the wrong sign{_within(several)}", partial(several.rebuild, ZeroPoints(-codes))
 
 
-def _paddings(data: Any) -> Iterator[Mistaken]:
+def _paddings(data: Any) -> Iterator[ConstantsMistaken]:
     """Yield windows with their padding in another place: on the other side if it is odd, or all on one side."""
     for part in parts_of(data, Window):
         window, at = part.value, f" ({part.place})" if part.place else ""
@@ -194,7 +199,7 @@ def _whole(size: int, kernel: int, stride: int, dilation: int, out: int) -> int:
     return max(0, (out - 1) * stride + (kernel - 1) * dilation + 1 - size)
 
 
-def _tables(data: Any) -> Iterator[Mistaken]:
+def _tables(data: Any) -> Iterator[ConstantsMistaken]:
     for part in parts_of(data, np.ndarray):
         table, at = part.value, f" ({part.place})" if part.place else ""
         if table.ndim == 1 and table.size in _TABLES and table.dtype.kind in "iu" and table.dtype.itemsize <= 2:
@@ -225,7 +230,7 @@ def _move(table: Array, places: Array, sources: Array) -> Array:
     return moved
 
 
-def _multipliers(data: Any) -> Iterator[Mistaken]:
+def _multipliers(data: Any) -> Iterator[ConstantsMistaken]:
     """Yield mistakes in fixed-point multipliers outside stages, and in separate shifts."""
     for part in parts_of(data, Multiplier):
         (mantissa, shift), prefix = part.value, prefix_of(part.name)
@@ -253,3 +258,92 @@ def _multipliers(data: Any) -> Iterator[Mistaken]:
 def _shift(shift: int) -> Iterator[tuple[str, int]]:
     yield "off by one to the left", shift + 1
     yield "off by one to the right", shift - 1
+
+
+#: By name: a limit for signed results, codes or floats.
+_LIMITS: dict[str, Callable[[Array], Array]] = {
+    "results of one sign only: the smaller of the result and -1": lambda y: np.minimum(y, y.dtype.type(-1)),
+    "results of one sign only: the smaller of the result and 0": lambda y: np.minimum(y, y.dtype.type(0)),
+    "results of one sign only: the larger of the result and 0": lambda y: np.maximum(y, y.dtype.type(0)),
+}
+
+
+def mistaken_results(alone: Part, profile: Profile) -> Iterator[Mistaken]:
+    """Yield limits of the results at 0 and -1, and at the lowest and highest codes of the dump."""
+    for name, limit in _LIMITS.items():
+        yield name, Under(profile, made=partial(_limit, limit))
+    if len(alone.op.outputs) == 1:
+        yield "saturates to the type before the zero point is added", partial(_saturate_first, profile)
+    yield from _branches(alone, profile)
+    codes = [v for v in alone.got.values() if v.dtype.kind in "iu" and v.size]
+    if len(codes) == 1:
+        low, high = codes[0].min(), codes[0].max()
+        yield (
+            f"clamp at another code: no result below {low}",
+            Under(profile, made=partial(_limit, lambda y: np.maximum(y, low))),
+        )
+        yield (
+            f"clamp at another code: no result above {high}",
+            Under(profile, made=partial(_limit, lambda y: np.minimum(y, high))),
+        )
+
+
+def _branches(alone: Part, profile: Profile) -> Iterator[Mistaken]:
+    """Yield results of PRELU and LEAKY_RELU with one branch computed wrongly: of positive or negative inputs."""
+    if alone.op.builtin not in ("PRELU", "LEAKY_RELU") or not alone.inputs or len(alone.got) != 1:
+        return
+    tensor, output = alone.op.inputs[0], alone.op.outputs[0]
+    source, made = (alone.graph.tensors[t].quantization for t in (tensor, output))
+    wrong: dict[str, Callable[[Array], Array]] = {}
+    if source is not None and made is not None and source.zero_point.size == made.zero_point.size == 1:
+        before, after = int(source.zero_point[0]), int(made.zero_point[0])
+        own = float(source.scale[0]), float(made.scale[0])
+        wrong = {
+            "copied, not rescaled to the output": lambda x: x,
+            "moved to the output's zero point, not rescaled": lambda x: x - before + after,
+            "rescaled without the slope": lambda x: np.rint((x - before) * own[0] / own[1]) + after,
+            "rescaled, without the output's zero point": lambda x: np.rint((x - before) * own[0] / own[1]),
+            "0": lambda x: np.full_like(x, after),
+        }
+    elif source is None:
+        before, wrong = 0, {"copied without the slope": lambda x: x, "0": np.zeros_like}
+    for branch in ("positive", "negative"):
+        for name, form in wrong.items():
+            yield f"{branch} values {name}", _branch(profile, tensor, branch == "positive", before, form)
+
+
+def _branch(profile: Profile, tensor: int, is_positive: bool, zero: int, form: Callable[[Array], Array]) -> Device:
+    def device(alone: Part) -> Values:
+        values = alone.run(alone.plan(profile))
+        ((result, dumped),) = alone.got.items()
+        right, x = values[result], alone.inputs[tensor]
+        wide = x if dumped.dtype.kind == "f" else x.astype(np.int64)
+        other = form(wide)
+        if dumped.dtype.kind != "f":
+            limits = np.iinfo(dumped.dtype)
+            other = np.clip(other, limits.min, limits.max)
+        here = wide > zero if is_positive else wide < zero
+        return {**values, result: np.where(here, other.astype(dumped.dtype), right)}
+
+    return device
+
+
+def _saturate_first(profile: Profile, alone: Part) -> Values:
+    """Compute with a zero point of 0, within the type, and add the zero point of the result then."""
+    (tensor,) = alone.op.outputs
+    spec = alone.graph.tensors[tensor]
+    if spec.quantization is None or not spec.quantization.zero_point.any():
+        raise OptionError("the result has no zero point to add")
+    point = int(spec.quantization.zero_point[0])
+    plain = replace(spec.quantization, zero_point=np.zeros_like(spec.quantization.zero_point))
+    model = with_tensor(alone.model, tensor, replace(spec, quantization=plain))
+    values = dict(alone.run(alone.plan(unchecked(profile), model)))
+    for index in alone.got:
+        code = values[index]
+        ends = np.iinfo(code.dtype)
+        values[index] = np.clip(code.astype(np.int64) + point, ends.min, ends.max).astype(code.dtype)
+    return values
+
+
+def _limit(limit: Callable[[Array], Array], values: Array) -> Array:
+    return limit(values) if values.dtype.kind in "if" else values

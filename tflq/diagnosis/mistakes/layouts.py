@@ -5,23 +5,35 @@ Each changes the operator's inputs or its results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.comparison.inspection.parts import parts_of
-from tflq.diagnosis.mistakes.device import Change, Device, Mistaken, Turn, Values
-from tflq.diagnosis.mistakes.unchecked import unchecked
-from tflq.engine.api.part import Part
+from tflq.comparison.inspection.prepared import parts_of
+from tflq.diagnosis.mistakes.device import (
+    Device,
+    DeviceChange,
+    Mistaken,
+    Turn,
+    Under,
+    Values,
+    off_by_128,
+    read_as,
+    stored_as,
+    unchecked,
+)
+from tflq.engine.api.many import Part
 from tflq.engine.kernels.geometry.windows import Padding, Window
 from tflq.engine.profiles import Profile
 from tflq.errors import UnsupportedError
 from tflq.model.ir import Model, TensorType, view
-from tflq.model.surgery.edit import with_constant, with_option, with_tensor
+from tflq.model.ir.constants import zero_point_of
+from tflq.model.surgery.tap import with_constant, with_option, with_tensor
 from tflq.typing import Array
 
 #: Rows above and below, columns left and right.
@@ -43,17 +55,17 @@ def mistaken_layouts(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     yield from _landings(alone, profile)
 
 
-def orders_of_axes(alone: Part, profile: Profile) -> Iterator[Change]:
+def orders_of_axes(alone: Part, profile: Profile) -> Iterator[DeviceChange]:
     """Yield images with channels first, and transposed images: results depend on all elements."""
     positions = [p for p, value in alone.inputs.items() if value.ndim == 4]
     axes = {"NCHW": (0, 3, 1, 2), "NWHC": (0, 2, 1, 3)}
     for name, order in axes.items():
-        read, stored = _turn(_read_as, _stored_as, order), _turn(_stored_as, _read_as, order)
+        read, stored = _turn(read_as, stored_as, order), _turn(stored_as, read_as, order)
         for verb, turn in (("read", read), ("stored", stored)):
             for position in positions:
-                yield Change(f"input {position} {verb} as {name}", profile, None, {position: turn})
-            yield Change(f"results {verb} as {name}", profile, None, {}, turn)
-        yield Change(f"everything in {name}", profile, None, dict.fromkeys(positions, read), stored)
+                yield DeviceChange(f"input {position} {verb} as {name}", profile, None, {position: turn})
+            yield DeviceChange(f"results {verb} as {name}", profile, None, {}, turn)
+        yield DeviceChange(f"everything in {name}", profile, None, dict.fromkeys(positions, read), stored)
 
 
 def _turn(there: _Reorder, back: _Reorder, order: tuple[int, ...]) -> Turn:
@@ -64,54 +76,18 @@ def _bind(change: _Reorder, order: tuple[int, ...]) -> Callable[[Array], Array]:
     return lambda x: change(x, order) if x.ndim == 4 else x
 
 
-def _read_as(x: Array, order: tuple[int, ...]) -> Array:
-    """Return the elements in memory, read as an array whose axes have that order."""
-    shape = [x.shape[i] for i in order]
-    return np.ascontiguousarray(np.ascontiguousarray(x).reshape(shape).transpose(np.argsort(order)))
-
-
-def _stored_as(x: Array, order: tuple[int, ...]) -> Array:
-    """Return the elements in memory of an array written in that order."""
-    return np.ascontiguousarray(x.transpose(order)).reshape(x.shape)
-
-
-def _given(profile: Profile, changes: Mapping[int, Callable[[Array], Array]]) -> Device:
-    """Return a device that replaces inputs, by position."""
-
-    def device(alone: Part) -> Values:
-        inputs = {p: changes[p](value) if p in changes else value for p, value in alone.inputs.items()}
-        other = replace(alone, inputs=inputs)
-        return other.run(other.plan(profile))
-
-    return device
-
-
-def _make(profile: Profile, change: Callable[[Array], Array]) -> Device:
-    """Return a device that changes the form of its results."""
-    return _then(lambda alone: alone.run(alone.plan(profile)), change)
-
-
-def _then(device: Device, change: Callable[[Array], Array]) -> Device:
-    def changed(alone: Part) -> Values:
-        return {t: change(value) if t in alone.got else value for t, value in device(alone).items()}
-
-    return changed
-
-
 def _signs(alone: Part, profile: Profile) -> Iterator[Mistaken]:
     """Yield 8-bit codes with a sign read as codes without one, and vice versa."""
     positions = [p for p, value in alone.inputs.items() if value.dtype in _OTHER_SIGN]
     for position in positions:
-        yield f"codes of input {position} off by 128", _given(profile, {position: _shift})
+        yield f"codes of input {position} off by 128", Under(profile, given={position: off_by_128})
     if any(value.dtype in _OTHER_SIGN for value in alone.got.values()):
-        yield "codes of the results off by 128", _make(profile, _shift)
+        yield "codes of the results off by 128", Under(profile, made=off_by_128)
     if positions:
+        every = dict.fromkeys(positions, off_by_128)
         if len(positions) > 1:
-            yield "codes of all inputs off by 128", _given(profile, dict.fromkeys(positions, _shift))
-        yield (
-            "codes of inputs and results off by 128",
-            _then(_given(profile, dict.fromkeys(positions, _shift)), _shift),
-        )
+            yield "codes of all inputs off by 128", Under(profile, given=every)
+        yield "codes of inputs and results off by 128", Under(profile, given=every, made=off_by_128)
         yield "every tensor taken for the other signedness", _all_other(profile)
     name = alone.op.builtin
     if len(alone.got) == 1 and name not in _CONTRACTIONS:
@@ -126,11 +102,6 @@ def _eight_bit_operands(model: Model) -> tuple[int, ...]:
     graph = view(model)
     tensors = [t for t in dict.fromkeys(graph.op(0).inputs) if t >= 0]
     return tuple(t for t in tensors if graph.tensors[t].type in _OTHER_TYPE and graph.tensors[t].quantization)
-
-
-def _shift(x: Array) -> Array:
-    """Return 8-bit codes + 128, modulo 256."""
-    return (x.view(np.uint8) ^ np.uint8(128)).view(x.dtype) if x.dtype in _OTHER_SIGN else x
 
 
 def _all_other(profile: Profile) -> Device:
@@ -221,7 +192,8 @@ def _store_paddings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
         fills = {name: value for name, value in fills.items() if limits.min <= value <= limits.max}
     for name, value in fills.items():
         for side, place in ((False, ""), (True, ", SAME padding on the other side")):
-            yield f"padding stored as {name}{place}", _pad(profile, image, window, value, side)
+            filled = partial(_filled, value)
+            yield f"padding stored as {name}{place}", _pad(alone, profile, image, window, filled, other_side=side)
 
     for name, fill in _CONTENTS.items():
         for sides, place in (
@@ -229,7 +201,7 @@ def _store_paddings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
             ((True, False), ", below and above"),
             ((False, True), ", at the sides"),
         ):
-            yield f"padding {name}{place}", _pad_with(profile, image, window, zero, fill, sides)
+            yield f"padding {name}{place}", _pad(alone, profile, image, window, fill, zero, sides)
 
 
 def _landings(alone: Part, profile: Profile) -> Iterator[Mistaken]:
@@ -262,8 +234,7 @@ def _land(profile: Profile, window: Window, early: tuple[int, int], fill: int | 
             np.maximum(0, np.arange(n) * stride - by)
             for n, (_, stride, _), by in zip(x.shape[1:3], extents, early, strict=True)
         ]
-        q = specs[image].quantization
-        zero = int(q.zero_point[0]) if q is not None and q.zero_point.size else 0
+        zero = zero_point_of(specs[image])
         spread = np.full((x.shape[0], places[0][-1] + 1, places[1][-1] + 1, x.shape[3]), zero, x.dtype)
         spread[:, places[0][:, None], places[1]] = x
         whole = (
@@ -297,6 +268,10 @@ def _read_on(x: Array, sides: _Sides) -> Array:
     return np.where(inside[None, :, :, None], flat[:, rows.clip(0, h * w - 1)], x.dtype.type(0))
 
 
+def _filled(value: int, x: Array, sides: _Sides) -> Array:
+    return np.pad(x, ((0, 0), *sides, (0, 0)), constant_values=value)
+
+
 def _by_mode(mode: Any) -> Callable[[Array, _Sides], Array]:
     return lambda x, sides: np.pad(x, ((0, 0), *sides, (0, 0)), mode=mode)
 
@@ -310,50 +285,31 @@ _CONTENTS: dict[str, Callable[[Array, _Sides], Array]] = {
 }
 
 
-def _pad_with(
+def _pad(
+    alone: Part,
     profile: Profile,
     image: int,
     window: Window,
-    zero: int,
     fill: Callable[[Array, _Sides], Array],
-    chosen: tuple[bool, bool],
+    zero: int = 0,
+    chosen: tuple[bool, bool] = (True, True),
+    *,
+    other_side: bool = False,
 ) -> Device:
     """Return the operator without padding over an image with other contents around it, on the chosen axes."""
     down = _reach(window.out_h, window.stride_h, window.kernel_h, window.dilation_h)
     across = _reach(window.out_w, window.stride_w, window.kernel_w, window.dilation_w)
     vertical = window.pad_top, max(0, down - window.height - window.pad_top)
     horizontal = window.pad_left, max(0, across - window.width - window.pad_left)
-    none = (0, 0)
+    if other_side:
+        vertical, horizontal = vertical[::-1], horizontal[::-1]
+    inner = (vertical if chosen[0] else (0, 0), horizontal if chosen[1] else (0, 0))
+    outer = ((0, 0) if chosen[0] else vertical, (0, 0) if chosen[1] else horizontal)
 
-    def device(alone: Part) -> Values:
-        x = alone.inputs[image]
-        inner = (vertical if chosen[0] else none, horizontal if chosen[1] else none)
-        outer = (none if chosen[0] else vertical, none if chosen[1] else horizontal)
-        x = np.pad(fill(x, inner), ((0, 0), *outer, (0, 0)), constant_values=zero)
-        model = with_option(alone.model, "padding", int(Padding.VALID))
-        other = replace(alone, model=model, inputs={**alone.inputs, image: np.ascontiguousarray(x)})
-        return other.run(other.plan(profile))
+    def padded(x: Array) -> Array:
+        return np.ascontiguousarray(np.pad(fill(x, inner), ((0, 0), *outer, (0, 0)), constant_values=zero))
 
-    return device
-
-
-def _pad(profile: Profile, image: int, window: Window, fill: int, other_side: bool) -> Device:
-    """Return the operator without padding over an image that stores it."""
-    down = _reach(window.out_h, window.stride_h, window.kernel_h, window.dilation_h)
-    across = _reach(window.out_w, window.stride_w, window.kernel_w, window.dilation_w)
-
-    def device(alone: Part) -> Values:
-        top, left = window.pad_top, window.pad_left
-        bottom, right = max(0, down - window.height - top), max(0, across - window.width - left)
-        if other_side:
-            top, bottom, left, right = bottom, top, right, left
-        sides = ((0, 0), (top, bottom), (left, right), (0, 0))
-        x = np.pad(alone.inputs[image], sides, constant_values=fill)
-        model = with_option(alone.model, "padding", int(Padding.VALID))
-        other = replace(alone, model=model, inputs={**alone.inputs, image: x})
-        return other.run(other.plan(profile))
-
-    return device
+    return Under(profile, with_option(alone.model, "padding", int(Padding.VALID)), {image: padded})
 
 
 def _reach(out: int, stride: int, kernel: int, dilation: int) -> int:

@@ -9,16 +9,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, islice, permutations
-from typing import Any
 
 import numpy as np
 
-from tflq.diagnosis.mistakes.device import Change, Device, Turn, Values
-from tflq.engine.api.part import Part
+from tflq.diagnosis.mistakes.device import Device, DeviceChange, Turn, Under, Values, read_as, stored_as
+from tflq.engine.api.many import Part
 from tflq.engine.profiles import Profile
 from tflq.model.ir import Model
-from tflq.model.ir.schema import enum
-from tflq.model.surgery.edit import with_constant, with_operator, with_option, with_tensors
+from tflq.model.ir.model import enum
+from tflq.model.surgery.tap import with_constant, with_operator, with_option, with_tensors
 from tflq.typing import Array
 
 #: By operator, where its axis or axes are: the name of an option, or the number of a constant input.
@@ -64,7 +63,7 @@ _TWINS = (
 _PAIRS, _AXES, _ORDERS = 15, 24, 24
 
 
-def mistaken_structure(alone: Part, profile: Profile) -> Iterator[Change]:
+def mistaken_structure(alone: Part, profile: Profile) -> Iterator[DeviceChange]:
     """Yield the operator's other axes, orders and shapes."""
     for found in (
         _axes,
@@ -80,9 +79,9 @@ def mistaken_structure(alone: Part, profile: Profile) -> Iterator[Change]:
         yield from found(alone, profile)
 
 
-def _of_model(name: str, profile: Profile, model: Model) -> Change:
+def _of_model(name: str, profile: Profile, model: Model) -> DeviceChange:
     """Return the operator with another model, its results in the shapes of the file."""
-    return Change(name, profile, model, run=_shaped(lambda alone: alone.run(alone.plan(profile, model))))
+    return DeviceChange(name, profile, model, run=_shaped(lambda alone: alone.run(alone.plan(profile, model))))
 
 
 def _shaped(device: Device) -> Device:
@@ -96,7 +95,7 @@ def _shaped(device: Device) -> Device:
     return shaped
 
 
-def _axes(alone: Part, profile: Profile) -> Iterator[Change]:
+def _axes(alone: Part, profile: Profile) -> Iterator[DeviceChange]:
     """Yield other axes: of the options, of a constant, or in place of the last one."""
     name, graph = alone.op.builtin, alone.graph
     image = next((x for x in alone.inputs.values() if x.ndim > 1), None)
@@ -106,11 +105,11 @@ def _axes(alone: Part, profile: Profile) -> Iterator[Change]:
     for axis in range(last) if name in _LAST_AXIS else ():
         turn = Turn(*(partial(np.swapaxes, axis1=axis, axis2=last),) * 2)
         turned = {t: turn for t, x in alone.inputs.items() if x.ndim == rank}
-        yield Change(f"computed along axis {axis} in place of axis {last}", profile, given=turned, made=turn)
+        yield DeviceChange(f"computed along axis {axis} in place of axis {last}", profile, given=turned, made=turn)
     if name in ("SOFTMAX", "L2_NORMALIZATION", "LOG_SOFTMAX"):
         flat = Turn(lambda x: x.reshape(1, -1), lambda x: x.reshape(image.shape))
         back = Turn(flat.back, flat.there)
-        yield Change(
+        yield DeviceChange(
             "computed over all axes in place of the last axis",
             profile,
             given=dict.fromkeys(alone.inputs, flat),
@@ -146,7 +145,7 @@ def _listed(axes: Sequence[int]) -> str:
     return f"ax{'is' if len(axes) == 1 else 'es'} {', '.join(map(str, axes))}"
 
 
-def _operands(alone: Part, profile: Profile) -> Iterator[Change]:
+def _operands(alone: Part, profile: Profile) -> Iterator[DeviceChange]:
     """Yield two inputs or two results exchanged, and all of them in reverse."""
     record, specs = alone.op.record, alone.graph.tensors
     inputs = alone.op.inputs
@@ -164,10 +163,12 @@ def _operands(alone: Part, profile: Profile) -> Iterator[Change]:
         )
     made = [alone.tensors[t] for t in alone.op.outputs if t >= 0 and alone.tensors[t] in alone.got]
     for i, k in islice(combinations(range(len(made)), 2), _PAIRS):
-        yield Change(f"results {i} and {k} exchanged", run=_exchanged(profile, {made[i]: made[k], made[k]: made[i]}))
+        yield DeviceChange(
+            f"results {i} and {k} exchanged", run=_exchanged(profile, {made[i]: made[k], made[k]: made[i]})
+        )
     if len(made) > 2:
         reverse = dict(zip(made, made[::-1], strict=True))
-        yield Change("results in reversed order", run=_exchanged(profile, reverse))
+        yield DeviceChange("results in reversed order", run=_exchanged(profile, reverse))
 
 
 def _exchanged(profile: Profile, places: Mapping[int, int]) -> Device:
@@ -178,7 +179,7 @@ def _exchanged(profile: Profile, places: Mapping[int, int]) -> Device:
     return _shaped(device)
 
 
-def _twins(alone: Part, profile: Profile) -> Iterator[Change]:
+def _twins(alone: Part, profile: Profile) -> Iterator[DeviceChange]:
     """Yield the operators that are mistaken for this one."""
     code = alone.op.record.opcode_index
     for pair in _TWINS:
@@ -190,7 +191,7 @@ def _twins(alone: Part, profile: Profile) -> Iterator[Change]:
             )
 
 
-def _parameters(alone: Part, profile: Profile) -> Iterator[Change]:
+def _parameters(alone: Part, profile: Profile) -> Iterator[DeviceChange]:
     """Yield the scale and zero point of one tensor of the operator taken for another's."""
     specs = alone.graph.tensors
     named = [(f"input {i}", t) for i, t in enumerate(alone.op.inputs) if t in alone.inputs]
@@ -214,7 +215,7 @@ def _parameters(alone: Part, profile: Profile) -> Iterator[Change]:
         )
 
 
-def _last_of_equal(alone: Part, profile: Profile) -> Iterator[Change]:
+def _last_of_equal(alone: Part, profile: Profile) -> Iterator[DeviceChange]:
     """Yield the last of equal extremes: what the first one is if the axis is reversed."""
     axes = alone.graph.constant(alone.op.inputs[1]) if alone.op.builtin in ("ARG_MAX", "ARG_MIN") else None
     if axes is None or axes.size != 1 or len(alone.inputs) != 1:
@@ -225,10 +226,10 @@ def _last_of_equal(alone: Part, profile: Profile) -> Iterator[Change]:
     flip = Turn(*(partial(np.flip, axis=axis),) * 2)
     counted = Turn(*(lambda y: (last - y).astype(y.dtype),) * 2)
     word = "maxima" if alone.op.builtin == "ARG_MAX" else "minima"
-    yield Change(f"the last of equal {word} in place of the first", profile, given={tensor: flip}, made=counted)
+    yield DeviceChange(f"the last of equal {word} in place of the first", profile, given={tensor: flip}, made=counted)
 
 
-def _blocks(alone: Part, profile: Profile) -> Iterator[Change]:
+def _blocks(alone: Part, profile: Profile) -> Iterator[DeviceChange]:
     """Yield other orders of a block's rows, its columns and the channels, in the channels of the deeper image."""
     to_space = alone.op.builtin == "DEPTH_TO_SPACE"
     if alone.op.options is None or not (to_space or alone.op.builtin == "SPACE_TO_DEPTH") or len(alone.inputs) != 1:
@@ -240,27 +241,30 @@ def _blocks(alone: Part, profile: Profile) -> Iterator[Change]:
         known = " (CRD, as PyTorch's pixel shuffle)" if order == (2, 0, 1) else ""
         text = f"channels in the order {letters}, the last innermost{known}: not rows, columns, channels of a block"
         if to_space:
-            yield Change(text, profile, given={tensor: Turn(there, back)})
+            yield DeviceChange(text, profile, given={tensor: Turn(there, back)})
         else:
-            yield Change(text, profile, made=Turn(back, there))
+            yield DeviceChange(text, profile, made=Turn(back, there))
 
 
 def _regrouped(size: int, order: tuple[int, ...], x: Array) -> Array:
     """Return channels in the order rows, columns, channels that were in another order."""
-    parts = (size, size, x.shape[-1] // (size * size))
-    split = x.reshape(*x.shape[:-1], *(parts[i] for i in order))
-    n = x.ndim - 1
-    return np.ascontiguousarray(split.transpose(*range(n), *(n + int(i) for i in np.argsort(order)))).reshape(x.shape)
+    return read_as(_split(size, x), _with_blocks(order, x)).reshape(x.shape)
 
 
 def _grouped(size: int, order: tuple[int, ...], x: Array) -> Array:
     """Return channels in another order that were in the order rows, columns, channels."""
-    split = x.reshape(*x.shape[:-1], size, size, x.shape[-1] // (size * size))
-    n = x.ndim - 1
-    return np.ascontiguousarray(split.transpose(*range(n), *(n + i for i in order))).reshape(x.shape)
+    return stored_as(_split(size, x), _with_blocks(order, x)).reshape(x.shape)
 
 
-def _paddings(alone: Part, profile: Profile) -> Iterator[Change]:
+def _split(size: int, x: Array) -> Array:
+    return x.reshape(*x.shape[:-1], size, size, x.shape[-1] // (size * size))
+
+
+def _with_blocks(order: tuple[int, ...], x: Array) -> tuple[int, ...]:
+    return (*range(x.ndim - 1), *(x.ndim - 1 + i for i in order))
+
+
+def _paddings(alone: Part, profile: Profile) -> Iterator[DeviceChange]:
     """Yield the other mode of a mirror, and amounts of padding of other sides or axes."""
     name, model = alone.op.builtin, alone.model
     if name not in ("MIRROR_PAD", "PAD", "PADV2"):
@@ -287,7 +291,7 @@ def _paddings(alone: Part, profile: Profile) -> Iterator[Change]:
         )
 
 
-def _permutations(alone: Part, profile: Profile) -> Iterator[Change]:
+def _permutations(alone: Part, profile: Profile) -> Iterator[DeviceChange]:
     """Yield other orders of axes of TRANSPOSE, the inverse one among them."""
     order = alone.graph.constant(alone.op.inputs[1]) if alone.op.builtin == "TRANSPOSE" else None
     own = () if order is None else tuple(order.tolist())
@@ -298,7 +302,7 @@ def _permutations(alone: Part, profile: Profile) -> Iterator[Change]:
             yield _of_model(text, profile, with_constant(alone.model, alone.op.inputs[1], np.array(other, np.int32)))
 
 
-def _broadcasts(alone: Part, profile: Profile) -> Iterator[Change]:
+def _broadcasts(alone: Part, profile: Profile) -> Iterator[DeviceChange]:
     """Yield an operand that is broadcast along other axes, by its memory, or not at all."""
     if alone.op.builtin not in _BROADCAST or len(alone.got) != 1:
         return
@@ -310,7 +314,7 @@ def _broadcasts(alone: Part, profile: Profile) -> Iterator[Change]:
         for name, form in _forms(value.shape, shape):
             text = f"{'slope' if alone.op.builtin == 'PRELU' else f'operand {place}'} {name}"
             if tensor in alone.inputs:
-                yield Change(text, run=_given(profile, tensor, form))
+                yield DeviceChange(text, run=Under(profile, given={tensor: partial(_contiguous, form)}))
             else:
                 yield _of_model(text, profile, with_constant(alone.model, tensor, np.ascontiguousarray(form(value))))
 
@@ -338,6 +342,10 @@ def _forms(own: tuple[int, ...], shape: tuple[int, ...]) -> Iterator[tuple[str, 
         )
 
 
+def _contiguous(form: Callable[[Array], Array], x: Array) -> Array:
+    return np.ascontiguousarray(form(x))
+
+
 def _placed(other: tuple[int, ...], used: list[int], order: tuple[int, ...], whole: tuple[int, ...], x: Array) -> Array:
     squeezed = x.reshape([whole[i] for i in used])
     return squeezed.transpose(np.argsort(order)).reshape(other)
@@ -347,12 +355,3 @@ def _first_only(channels: int, x: Array) -> Array:
     padded = np.zeros((*x.shape[:-1], channels), x.dtype) if x.ndim else np.zeros(channels, x.dtype)
     padded[..., 0] = x[..., 0] if x.ndim else x
     return padded
-
-
-def _given(profile: Profile, tensor: int, form: Callable[[Array], Array]) -> Device:
-    def device(alone: Part) -> Any:
-        inputs = {**alone.inputs, tensor: np.ascontiguousarray(form(alone.inputs[tensor]))}
-        other = replace(alone, inputs=inputs)
-        return other.run(other.plan(profile))
-
-    return device

@@ -1,16 +1,31 @@
-"""Mistakes in preparing an input: from the numbers that the user has to the codes that a device was fed."""
+"""Mistakes in preparing inputs, and of the program around the model.
+
+Mistakes in preparing an input: from the numbers that the user has to the codes that a device was fed.
+
+Mistakes of the program around the model: results, classes or samples in another order, and results computed further.
+
+The results of the profile are computed once. A mistake is an order or a function that makes them the saved ones.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice, permutations
 from typing import Any
 
 import numpy as np
 
-from tflq.comparison.verification.evidence.inputs import codes, has_scale, prepare, real_values, saturate, scale_of
-from tflq.comparison.verification.scaling import Scaling
-from tflq.engine.kernels.code_limits import code_limits
-from tflq.model.ir import CARRIER, TensorSpec, TensorType
+from tflq.comparison.evidence.dumps import dump_of
+from tflq.comparison.evidence.inputs import codes, prepare, real_values, saturate
+from tflq.comparison.inputs.prepare import Scaling
+from tflq.comparison.inspection.difference import bits_of, digest_of
+from tflq.diagnosis.mistakes.device import off_by_128, stored_as
+from tflq.engine.interpreter import make_plan, run
+from tflq.engine.profiles import Profile
+from tflq.errors import TflqError
+from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, view
+from tflq.model.ir.constants import Codec, codec_of
 from tflq.typing import Array
 
 #: Samples of an input, one array each.
@@ -59,31 +74,33 @@ def mistaken(
 
     `other` is the first output, whose scale and zero point may have been taken.
     """
-    if has_scale(spec):
+    codec = codec_of(spec)
+    if codec is not None:
         yield from _of_other_sign(spec, samples, scaling)
-        yield from _rounded(spec, samples, scaling)
-    for even in (False, True) if has_scale(spec) else (False,):
+        yield from _rounded(spec, codec, samples, scaling)
+    for even in (False, True) if codec is not None else (False,):
         for name, moved in _move(samples):
             expected = prepare(spec, moved, scaling, even=even)
             if expected is not None:
                 yield name, expected
         yield from _scale(spec, samples, even=even)
     yield from _unfilled(spec, samples, scaling)
-    if has_scale(spec):
-        yield from _by_formulas(spec, samples, scaling, other)
+    if codec is not None:
+        yield from _by_formulas(spec, codec, samples, scaling, other)
 
 
 def _by_formulas(
-    spec: TensorSpec, samples: Samples, scaling: Scaling | None, other: TensorSpec | None
+    spec: TensorSpec, codec: Codec, samples: Samples, scaling: Scaling | None, other: TensorSpec | None
 ) -> Iterator[tuple[str, list[Array]]]:
     """Yield other formulas of host code, codes that wrap, parameters of the output, and other scalings with them."""
-    scale, zero = np.float32(scale_of(spec)[0]), scale_of(spec)[1]
+    scale, zero = np.float32(codec.scale), codec.zero
     real = real_values(spec, samples, scaling)
     if real is None:
         real = [scale * (v.astype(np.float32) - zero) for v in samples]
     parameters = {"": (scale, zero)}
-    if other is not None and has_scale(other):
-        taken = np.float32(scale_of(other)[0]), scale_of(other)[1]
+    theirs = None if other is None else codec_of(other)
+    if theirs is not None:
+        taken = np.float32(theirs.scale), theirs.zero
         parameters["the output's scale and zero point were taken"] = taken
         parameters["the output's scale was taken"] = taken[0], zero
         parameters["the output's zero point was taken"] = scale, taken[1]
@@ -133,9 +150,14 @@ def _wrapped(spec: TensorSpec, values: Array) -> Array:
 def constants(spec: TensorSpec, expected: Samples) -> Iterator[tuple[str, list[Array]]]:
     """Yield inputs of one constant, as a buffer holds that nothing fills."""
     values: dict[float, str] = {0: "zeros"}
-    if has_scale(spec):
-        low, high = code_limits(TensorType(spec.type))
-        values = {high: "the highest code", low: "the lowest code", scale_of(spec)[1]: "the zero point", **values}
+    codec = codec_of(spec)
+    if codec is not None:
+        ends: dict[float, str] = {
+            codec.high: "the highest code",
+            codec.low: "the lowest code",
+            codec.zero: "the zero point",
+        }
+        values = {**ends, **values}
     for value, name in reversed(values.items()):
         yield f"{UNFILLED}: its input was {name} in every run", [np.full_like(v, value) for v in expected]
 
@@ -153,7 +175,7 @@ def _unfilled(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> It
 
 def _of_other_sign(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
     """Yield bytes of the other sign, whose zero point lies 128 higher or lower."""
-    name, flip = "uint8 fed where int8 is expected", np.uint8(128)
+    name = "uint8 fed where int8 is expected"
     carrier = CARRIER[TensorType(spec.type)]
     if carrier.itemsize != 1:
         return
@@ -162,7 +184,7 @@ def _of_other_sign(spec: TensorSpec, samples: Samples, scaling: Scaling | None) 
     for even in (False, True):
         right = prepare(spec, samples, scaling, even=even)
         if right is not None:
-            yield name, [(v.view(np.uint8) ^ flip).view(carrier) for v in right]
+            yield name, [off_by_128(v).view(carrier) for v in right]
     if samples[0].dtype == np.uint8 and carrier == np.int8:
         yield name, [v.view(np.int8) for v in samples]
         yield name, [saturate(spec, v.astype(np.int16)) for v in samples]
@@ -174,7 +196,7 @@ def _move(samples: Samples) -> Iterator[tuple[str, list[Array]]]:
     if len(shape) == 4 and shape[-1] == 3:
         yield "RGB and BGR exchanged", [v[..., ::-1] for v in samples]
     if len(shape) == 4 and shape[-1] > 1:
-        yield "NCHW fed where NHWC is expected", [v.transpose(0, 3, 1, 2).reshape(v.shape) for v in samples]
+        yield "NCHW fed where NHWC is expected", [stored_as(v, (0, 3, 1, 2)) for v in samples]
     if len(shape) == 4 and shape[1] == shape[2]:
         yield "rows and columns exchanged", [v.transpose(0, 2, 1, 3) for v in samples]
     if len(samples) > 1:
@@ -182,12 +204,16 @@ def _move(samples: Samples) -> Iterator[tuple[str, list[Array]]]:
         yield "off by one sample: the one before was fed", [samples[-1], *samples[:-1]]
 
 
-def _rounded(spec: TensorSpec, samples: Samples, scaling: Scaling | None) -> Iterator[tuple[str, list[Array]]]:
+def _rounded(
+    spec: TensorSpec, codec: Codec, samples: Samples, scaling: Scaling | None
+) -> Iterator[tuple[str, list[Array]]]:
     """Yield other roundings of the division by the scale, and real values that were taken for codes."""
     real = real_values(spec, samples, scaling)
-    scale, zero = scale_of(spec)
     for name, form in _ROUNDED if real is not None else ():
-        yield name, [saturate(spec, form(v.astype(np.float32), np.float32(scale), zero)) for v in real or ()]
+        yield (
+            name,
+            [saturate(spec, form(v.astype(np.float32), np.float32(codec.scale), codec.zero)) for v in real or ()],
+        )
 
 
 def _scale(spec: TensorSpec, samples: Samples, *, even: bool) -> Iterator[tuple[str, list[Array]]]:
@@ -198,7 +224,8 @@ def _scale(spec: TensorSpec, samples: Samples, *, even: bool) -> Iterator[tuple[
             continue
         scaling = Scaling.of(mean, std)
         values = [scaling.apply(v) for v in samples]
-        fed = [codes(spec, v, even=even) for v in values] if has_scale(spec) else [v.astype(np.float32) for v in values]
+        has_codes = codec_of(spec) is not None
+        fed = [codes(spec, v, even=even) if has_codes else v.astype(np.float32) for v in values]
         yield f"wrong mean or std: {scaling_text(mean, std)} was fed", fed
 
 
@@ -209,3 +236,174 @@ def scaling_text(mean: Any, std: Any) -> str:
 
 def _text(number: Any) -> str:
     return ",".join(f"{n:g}" for n in number) if isinstance(number, tuple) else f"{number:g}"
+
+
+Arrays = Mapping[int, Array]
+#: A mistake's name, and the arrays without it.
+Corrected = tuple[str, list[dict[int, Array]]]
+#: Results that are no whole codes, but as near to the right ones as a float model's.
+FLOATS = "the outputs are those of the float model, before quantization: `tflq compare` compares them with this file"
+#: Correlation and largest mean difference, in LSB, of a float model's results.
+_CORRELATED, _LSB = 0.95, 4.0
+#: Largest relative and absolute distance of floats that a program computed.
+_RELATIVE, _ABSOLUTE = 1e-3, 2e-5
+#: Largest rank of results that are classes.
+_VECTORS = 2
+#: Number of orders of inputs or outputs that are tried.
+_ORDERS = 24
+
+
+def _softmax(real: Array) -> Array:
+    raised = np.exp(real - real.max(-1, keepdims=True))
+    return np.asarray(raised / raised.sum(-1, keepdims=True))
+
+
+#: Functions that a program applies to results, by name.
+FURTHER: dict[str, Callable[[Array], Array]] = {
+    "softmax applied again by the program": _softmax,
+    "logarithm of a softmax applied by the program": lambda r: np.log(_softmax(r)),
+    "sigmoid applied again by the program": lambda r: 1 / (1 + np.exp(-r)),
+    "logarithm applied by the program": np.log,
+    "results divided by their sum by the program": lambda r: r / r.sum(-1, keepdims=True),
+    "results divided by their largest by the program": lambda r: r / r.max(-1, keepdims=True),
+    "results divided by their norm by the program": lambda r: r / np.linalg.norm(r, axis=-1, keepdims=True),
+    "results turned into percent by the program": lambda r: r * 100,
+    "one less each result, by the program": lambda r: 1 - r,
+    "results with the other sign": lambda r: -r,
+}
+
+
+def rearranged(model: Model, samples: Sequence[Arrays], profile: Profile) -> Iterator[Corrected]:
+    """Yield mistakes and the arrays without them. Samples that lack an input, or do not run, yield none."""
+    graph = view(model)
+    if any(t not in one for one in samples for t in graph.inputs):
+        return
+    yield from _exchanged(model, samples, graph.inputs, "inputs")
+    for tensor in graph.inputs:
+        held, spec = [one[tensor] for one in samples], graph.tensors[tensor]
+        for name, values in constants(spec, held):
+            which = f" ({spec.name or tensor})" if len(graph.inputs) > 1 else ""
+            yield name + which, [{**one, tensor: value} for one, value in zip(samples, values, strict=True)]
+    yield from _exchanged(model, samples, graph.outputs, "outputs")
+    try:
+        plan = make_plan(model, profile)
+        fed = [dump_of(model, {t: one[t] for t in graph.inputs}).tensors for one in samples]
+        right = [run(plan, inputs).values for inputs in fed]
+    except (TflqError, ValueError):
+        return
+    yield from _further(model, samples, right)
+    try:
+        seen = [dump_of(model, one).tensors for one in samples]
+    except (TflqError, ValueError):
+        return
+    yield from _of_samples(model, seen, right)
+    yield from _of_classes(model, seen, right)
+
+
+def _exchanged(model: Model, samples: Sequence[Arrays], tensors: Sequence[int], word: str) -> Iterator[Corrected]:
+    """Yield the same arrays with inputs, or outputs, of one shape and type in another order.
+
+    Two inputs of one operator are left out: the device may have exchanged its operands.
+    """
+    graph, specs = view(model), view(model).tensors
+    held = [t for t in tensors if all(t in one for one in samples)]
+    if any(len(set(op.inputs) & set(held)) > 1 for op in graph.ops):
+        return
+    for order in islice(permutations(held), 1, _ORDERS):
+        pairs = [(a, b) for a, b in zip(held, order, strict=True) if a != b]
+        if all((specs[a].shape, specs[a].type) == (specs[b].shape, specs[b].type) for a, b in pairs):
+            names = ", ".join(f"{specs[b].name or b} for {specs[a].name or a}" for a, b in pairs)
+            moved = [{**one, **{b: one[a] for a, b in pairs}} for one in samples]
+            yield f"{word} exchanged, in another order: {names}", moved
+
+
+def _of_samples(model: Model, seen: Sequence[Arrays], right: Sequence[Arrays]) -> Iterator[Corrected]:
+    """Yield the samples in the order in which their results were saved, if each is the right one of another."""
+    outputs = [t for t in view(model).outputs if all(t in one for one in seen)]
+    places: dict[bytes, list[int]] = defaultdict(list)
+    for k, one in enumerate(right):
+        places[digest_of(one[t] for t in outputs)].append(k)
+    keys = [digest_of(one[t] for t in outputs) for one in seen]
+    if not outputs or len(places) < len(right) or set(keys) != set(places):
+        return
+    order = [places[key][0] for key in keys]
+    if order != list(range(len(order))):
+        back = np.argsort(order)
+        made = [
+            {t: seen[back[k]].get(t, v) if t not in view(model).inputs else v for t, v in one.items()}
+            for k, one in enumerate(seen)
+        ]
+        yield f"samples in another order: the results saved are those of samples {_listed(order)}", made
+
+
+def _of_classes(model: Model, seen: Sequence[Arrays], right: Sequence[Arrays]) -> Iterator[Corrected]:
+    """Yield a vector of results with its elements in another order, the same in all samples.
+
+    The order of an image's elements may be the device's: tflq/diagnosis/faults names it.
+    """
+    for tensor in view(model).outputs:
+        every = [(one.get(tensor), good[tensor]) for one, good in zip(seen, right, strict=True)]
+        pairs = [(o, g) for o, g in every if o is not None and o.shape == g.shape and 0 < g.ndim <= _VECTORS]
+        order = _order(pairs) if len(pairs) == len(every) else None
+        if order is not None:
+            moved = [{**one, tensor: one[tensor].take(np.argsort(order), -1)} for one in seen]
+            yield f"classes (elements of the output) in another order: {_listed(order)}, a permutation", moved
+
+
+def _order(pairs: Sequence[tuple[Array, Array]]) -> list[int] | None:
+    """Return the right element in each place of the last axis; None if there is no such order, or if it is right."""
+    seen, right = ([np.asarray(pair[k]) for pair in pairs] for k in (0, 1))
+    here, there = (np.concatenate([np.reshape(v, (-1, v.shape[-1])) for v in some]).T for some in (seen, right))
+    places: dict[bytes, list[int]] = defaultdict(list)
+    for k in reversed(range(len(there))):
+        places[bits_of(there[k])].append(k)
+    order = []
+    for k in range(len(here)):
+        known = places.get(bits_of(here[k]))
+        if not known:
+            return None
+        order.append(known.pop(known.index(k) if k in known else -1))
+    return None if order == list(range(len(order))) else order
+
+
+def _listed(order: Sequence[int]) -> str:
+    return ", ".join(map(str, order[:16])) + (", ..." if len(order) > 16 else "")
+
+
+def _further(model: Model, samples: Sequence[Arrays], right: Sequence[Arrays]) -> Iterator[Corrected]:
+    """Yield functions of the right results that give the saved floats, and a float model's results."""
+    graph = view(model)
+    outputs = [t for t in graph.outputs if all(t in one for one in samples)]
+    if not outputs or any(
+        one[t].dtype.kind != "f" or one[t].shape != good[t].shape
+        for one, good in zip(samples, right, strict=True)
+        for t in outputs
+    ):
+        return
+    pairs: list[tuple[Array, Array, float]] = []
+    for t in outputs:
+        codec = codec_of(graph.tensors[t])
+        scale = 0.0 if codec is None else codec.scale
+        for one, good in zip(samples, right, strict=True):
+            real = codec.reals(good[t]) if codec is not None and scale else good[t].astype(np.float64)
+            pairs.append((one[t].astype(np.float64), real, scale))
+    fixed = [{**one, **{t: good[t] for t in outputs}} for one, good in zip(samples, right, strict=True)]
+    if all(np.ptp(v) == 0 for v, _, _ in pairs) or not all(np.isfinite(v).all() for v, _, _ in pairs):
+        return
+    saved, due = (np.concatenate([np.ravel(pair[k]) for pair in pairs]) for k in (0, 1))
+    far = max((float(np.abs(v - real).mean() / scale) for v, real, scale in pairs if scale), default=np.inf)
+    with np.errstate(all="ignore"):
+        names = [
+            name
+            for name, function in FURTHER.items()
+            if all(np.allclose(function(real), v, _RELATIVE, _ABSOLUTE) for v, real, _ in pairs)
+        ]
+        if far <= _LSB and not _are_codes(pairs) and np.corrcoef(saved, due)[0, 1] >= _CORRELATED:
+            names.append(FLOATS)
+    yield from ((name, fixed) for name in names)
+
+
+def _are_codes(pairs: Sequence[tuple[Array, Array, float]]) -> bool:
+    """Return whether most values lie as whole steps from the right ones."""
+    steps = np.concatenate([((v - real) / scale).reshape(-1) for v, real, scale in pairs if scale])
+    return bool(np.mean(np.abs(steps - np.rint(steps)) < 0.01) > 0.5)

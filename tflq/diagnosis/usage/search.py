@@ -1,28 +1,146 @@
-"""Search the user's mistake: the one under which a profile reproduces the device's results."""
+"""Search the user's mistake: the one under which a profile reproduces the device's results.
+
+Mistakes in reading a device's tensors: the arrays of a dump, and what they hold if one was made.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from hashlib import blake2b
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from tflq.comparison.verification.evidence.dumps import Dump, dump_of
-from tflq.comparison.verification.evidence.inputs import prepare, scaling_of
-from tflq.comparison.verification.results import Located, Status, status_of
-from tflq.comparison.verification.scaling import Scaling
+from tflq.comparison.evidence.dumps import Dump, dump_of
+from tflq.comparison.evidence.inputs import prepare, scaling_of
+from tflq.comparison.inputs.prepare import Scaling
+from tflq.comparison.inspection.difference import digest_of
+from tflq.comparison.results import Located, Status, status_of
 from tflq.diagnosis.localization import localize_samples
-from tflq.diagnosis.usage.hosts import FLOATS, rearranged
-from tflq.diagnosis.usage.inputs import STALE, UNFILLED, mistaken, scaling_text
-from tflq.diagnosis.usage.values import correct
+from tflq.diagnosis.mistakes.device import off_by_128, read_as
+from tflq.diagnosis.usage.inputs import FLOATS, STALE, UNFILLED, mistaken, rearranged, scaling_text
+from tflq.engine.kernels.checks import code_limits
 from tflq.engine.profiles import Profile
 from tflq.errors import TflqError
-from tflq.model.ir import Model, TensorSpec, view
+from tflq.model.ir import CARRIER, Model, TensorSpec, TensorType, view
+from tflq.model.ir.constants import codec_of
 from tflq.typing import Array
+
+#: The arrays of one run, by tensor.
+#: Codes, from floats and the scales and zero points of the tensor and of the input.
+Formula = Callable[[Array, float, int, float, int], Array]
+#: Formulas of programs in place of scale * (code - zero point), undone.
+_FORMULAS: dict[str, Formula] = {
+    "dequantized twice": lambda v, s, z, _s, _z: (v / s + z) / s + z,
+    "dequantized without the zero point": lambda v, s, z, _s, _z: v / s,
+    "dequantized with the wrong sign of the zero point": lambda v, s, z, _s, _z: v / s - z,
+    "dequantized with the input's scale and zero point": lambda v, s, z, si, zi: v / si + zi,
+    "dequantized with the input's scale": lambda v, s, z, si, _z: v / si + z,
+    "dequantized with the input's zero point": lambda v, s, z, _s, zi: v / s + zi,
+    "divided by the scale instead of multiplied": lambda v, s, z, _s, _z: v * s + z,
+    "the zero point subtracted after the multiplication by the scale": lambda v, s, z, _s, _z: (v + z) / s,
+    "codes in floats, not dequantized": lambda v, s, z, _s, _z: v,
+    "codes less the zero point, not multiplied by the scale": lambda v, s, z, _s, _z: v + z,
+    "dequantized with a scale of 1/255": lambda v, s, z, _s, _z: v * 255 + z,
+    "dequantized with a scale of 1/256": lambda v, s, z, _s, _z: v * 256 + z,
+    "dequantized with a scale of 1/128": lambda v, s, z, _s, _z: v * 128 + z,
+    "codes divided by 255": lambda v, s, z, _s, _z: v * 255,
+    "codes divided by 128": lambda v, s, z, _s, _z: v * 128,
+}
+#: Maximum distance of a value from a whole code, in LSB.
+_NEAR = 0.02
+
+
+def correct(model: Model, samples: Sequence[Arrays]) -> Iterator[tuple[str, list[dict[int, Array]]]]:
+    """Yield mistakes and the arrays without them, if the arrays can hold that mistake."""
+    computed = set(view(model).last_writers)
+    for name, undo in _OF_TENSORS:
+        for of in (set(samples[0]), set(samples[0]) & computed):
+            fixed = [_undone(model, arrays, undo, of) for arrays in samples]
+            if any(one is not None for one in fixed):
+                yield name, [dict(arrays) if one is None else one for arrays, one in zip(samples, fixed, strict=True)]
+    if len(samples) > 1:
+        for word, step in (("next", -1), ("one before", 1)):
+            name = f"off by one sample: results of the {word} were saved{STALE if step == 1 else ''}"
+            for of in (computed, set(view(model).outputs)):
+                moved = samples[step:], samples[:step]
+                others = [*moved[0], *moved[1]]
+                yield name, [_results_of(arrays, other, of) for arrays, other in zip(samples, others, strict=True)]
+
+
+def _results_of(arrays: Arrays, other: Arrays, computed: set[int]) -> dict[int, Array]:
+    return {t: other[t] if t in computed and t in other else value for t, value in arrays.items()}
+
+
+def _undone(model: Model, arrays: Arrays, undo: Any, of: set[int]) -> dict[int, Array] | None:
+    """Return the arrays with the mistake undone wherever it applies; None if it applies nowhere."""
+    graph = view(model)
+    source = graph.tensors[graph.inputs[0]] if graph.inputs else None
+    undone = {t: undo(graph.tensors[t], v, source) for t, v in arrays.items() if t in of}
+    found: dict[int, Array] = {t: v for t, v in undone.items() if v is not None}
+    return {**arrays, **found} if found else None
+
+
+def _other_sign(spec: TensorSpec, value: Array, _source: TensorSpec | None) -> Array | None:
+    """Return bytes of the other signedness with the zero point moved by 128."""
+    carrier = CARRIER[TensorType(spec.type)]
+    if carrier.itemsize != 1 or value.dtype.kind not in "iu" or value.dtype.itemsize != 1:
+        return None
+    return off_by_128(value).view(carrier)
+
+
+def _other_bytes(spec: TensorSpec, value: Array, _source: TensorSpec | None) -> Array | None:
+    """Return the same bytes in the tensor's type."""
+    carrier = CARRIER[TensorType(spec.type)]
+    is_other = value.dtype.kind in "iu" and value.dtype != carrier and value.dtype.itemsize == carrier.itemsize
+    return value.view(carrier) if is_other else None
+
+
+def _by_formula(formula: Formula, spec: TensorSpec, value: Array, source: TensorSpec | None) -> Array | None:
+    """Return the codes from which a formula made floats; None if they are no whole codes."""
+    codec = codec_of(spec)
+    if value.dtype.kind != "f" or codec is None:
+        return None
+    other = codec_of(source) if source is not None else None
+    other = other or codec
+    with np.errstate(all="ignore"):
+        return _whole(spec, formula(value.astype(np.float64), codec.scale, codec.zero, other.scale, other.zero))
+
+
+def _whole(spec: TensorSpec, codes: Array) -> Array | None:
+    whole = np.rint(codes)
+    low, high = code_limits(TensorType(spec.type))
+    is_whole = codes.size and np.isfinite(codes).all() and np.abs(codes - whole).max() <= _NEAR
+    if not is_whole or whole.min() < low or whole.max() > high:
+        return None
+    return whole.astype(CARRIER[TensorType(spec.type)])
+
+
+def _from_nchw(spec: TensorSpec, value: Array, _source: TensorSpec | None) -> Array | None:
+    """Return channels last of elements that were written channels first."""
+    if len(spec.shape) != 4 or value.size != int(np.prod(spec.shape)) or min(spec.shape) < 1 or spec.shape[-1] < 2:
+        return None
+    return read_as(value.reshape(spec.shape), (0, 3, 1, 2))
+
+
+def _columns_first(spec: TensorSpec, value: Array, _source: TensorSpec | None) -> Array | None:
+    """Return rows of elements that were written column by column."""
+    if len(spec.shape) < 2 or value.size != int(np.prod(spec.shape)) or value.size in spec.shape:
+        return None
+    return read_as(value.reshape(spec.shape), range(len(spec.shape))[::-1])
+
+
+_OF_TENSORS = (
+    ("uint8 codes read as int8, or int8 as uint8", _other_sign),
+    ("bytes saved in a type of the other sign", _other_bytes),
+    *((name, partial(_by_formula, formula)) for name, formula in _FORMULAS.items()),
+    ("transposed dump: NCHW instead of NHWC", _from_nchw),
+    ("transposed dump: columns first", _columns_first),
+)
+
 
 Arrays = Mapping[int, Array]
 #: Samples on which a mistake is tried.
@@ -37,7 +155,7 @@ _FEW = 3
 _CERTAIN, _LIKELY = 12, 3
 
 
-class Side(str, Enum):
+class UserSide(str, Enum):
     """The place of a mistake."""
 
     INPUT = "input"
@@ -54,7 +172,7 @@ class Mistake:
     """
 
     name: str
-    side: Side
+    side: UserSide
     before: int
     after: int
     elements: int
@@ -66,12 +184,12 @@ class Mistake:
     @property
     def is_known(self) -> bool:
         """True if the device's input is known, so that inputs were compared, not results."""
-        return self.side == Side.INPUT and not self.dumps
+        return self.side == UserSide.INPUT and not self.dumps
 
     @property
     def is_open(self) -> bool:
         """True if the device may have kept its results: a late file holds the last sample's in the first place."""
-        return self.name.endswith(STALE) and (self.after > 0 or self.side == Side.INPUT)
+        return self.name.endswith(STALE) and (self.after > 0 or self.side == UserSide.INPUT)
 
     @property
     def is_certain(self) -> bool:
@@ -127,12 +245,12 @@ def find_mistake(
         elif rights:
             right = min(rights, key=lambda values: _badness(_wrong(model, _with(samples, tensor, values), profile)))
             fed = [(name, _with(samples, tensor, values)) for name, values in _distinct(trials)]
-            found = _tried(model, _with(samples, tensor, right), fed, profile, Side.INPUT, right)
+            found = _tried(model, _with(samples, tensor, right), fed, profile, UserSide.INPUT, right)
             if found is not None:
                 return replace(found, scaling=stated)
             samples = _with(samples, tensor, right)
     undone = chain(correct(model, samples), rearranged(model, samples, profile))
-    read = _tried(model, samples, undone, profile, Side.DUMP)
+    read = _tried(model, samples, undone, profile, UserSide.DUMP)
     return read or _reuse(model, samples, profile)
 
 
@@ -148,7 +266,7 @@ def near_mistakes(
     What differs then is for others to explain: another profile, or a mistake of the device.
     """
     graph = view(model)
-    side, trials = Side.DUMP, correct(model, samples)
+    side, trials = UserSide.DUMP, correct(model, samples)
     plain, rights = samples, list[Array]()
     if given and len(graph.inputs) == 1 and len(given) == len(samples):
         spec, tensor = graph.tensors[graph.inputs[0]], graph.inputs[0]
@@ -157,7 +275,7 @@ def near_mistakes(
             plain, rights = _with(samples, tensor, right), right
             fed = _distinct(mistaken(spec, given, scaling, _first_output(model)))
             both = ((name, _with(samples, tensor, values)) for name, values in fed)
-            yield from _nearest(model, plain, both, profile, Side.INPUT, rights)
+            yield from _nearest(model, plain, both, profile, UserSide.INPUT, rights)
             trials = correct(model, plain)
     yield from _nearest(model, plain, trials, profile, side, rights)
 
@@ -167,7 +285,7 @@ def _nearest(
     plain: Sequence[Arrays],
     trials: Iterable[tuple[str, Sequence[Arrays]]],
     profile: Profile,
-    side: Side,
+    side: UserSide,
     right: Sequence[Array],
 ) -> Iterator[Mistake]:
     before = _wrong(model, plain, profile)
@@ -210,7 +328,7 @@ def _reuse(model: Model, samples: Sequence[Arrays], profile: Profile) -> Mistake
     tensor, other = next(iter(taken.items()))
     elements = sum(one[t].size for one in samples for t in taken if t in one)
     name = f"reused arena memory: the dump holds tensor {other} in place of tensor {tensor}"
-    return Mistake(name, Side.DUMP, elements, 0, elements, (), _skip(model, tensor, other))
+    return Mistake(name, UserSide.DUMP, elements, 0, elements, (), _skip(model, tensor, other))
 
 
 def _skip(model: Model, tensor: int, other: int) -> tuple[str, ...]:
@@ -234,7 +352,7 @@ def _distinct(trials: Iterator[tuple[str, list[Array]]]) -> Iterator[tuple[str, 
     """Yield the trials of a name with other values than those before it."""
     seen = set()
     for name, values in trials:
-        key = name, b"".join(value.tobytes() for value in values)
+        key = name, digest_of(values)
         if key not in seen:
             seen.add(key)
             yield name, values
@@ -251,7 +369,7 @@ def _of_known_input(
     names = [name for name, fed in trials if _apart(got, fed) == 0]
     others = tuple(dict.fromkeys(name for name in names if name != names[0]))
     name = names[0] if names else "the device was fed with other numbers than the given inputs"
-    return Mistake(name, Side.INPUT, _apart(got, right), 0, elements, (), others, tuple(right))
+    return Mistake(name, UserSide.INPUT, _apart(got, right), 0, elements, (), others, tuple(right))
 
 
 def _apart(some: Sequence[Array], others: Sequence[Array]) -> int:
@@ -263,7 +381,7 @@ def _apart(some: Sequence[Array], others: Sequence[Array]) -> int:
 
 
 def _tried(
-    model: Model, samples: Sequence[Arrays], trials: Any, profile: Profile, side: Side, right: Sequence[Array] = ()
+    model: Model, samples: Sequence[Arrays], trials: Any, profile: Profile, side: UserSide, right: Sequence[Array] = ()
 ) -> Mistake | None:
     """Return the mistake without which fewest elements differ; None if it does not explain the difference."""
     plain = _wrong(model, samples, profile)
@@ -295,15 +413,13 @@ def _tried(
 
 def _first_sample(model: Model, profile: Profile) -> Callable[[Sequence[Arrays]], Wrong | None]:
     """Return `_wrong` of the first sample, computed once for equal values: many mistakes give the same."""
-    known: dict[bytes, Wrong | None] = {}
+    known: dict[tuple[tuple[int, ...], bytes], Wrong | None] = {}
 
     def wrong(values: Sequence[Arrays]) -> Wrong | None:
-        key = blake2b(digest_size=16)
-        for tensor, value in values[0].items():
-            key.update(f"{tensor} {value.dtype} {value.shape} ".encode() + value.tobytes())
-        if key.digest() not in known:
-            known[key.digest()] = _wrong(model, values, profile, 1)
-        return known[key.digest()]
+        key = tuple(values[0]), digest_of(values[0].values())
+        if key not in known:
+            known[key] = _wrong(model, values, profile, 1)
+        return known[key]
 
     return wrong
 

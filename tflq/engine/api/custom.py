@@ -1,21 +1,25 @@
-"""Custom operators as Python callables: rows of a kernel table that call them."""
+"""Operators of the user's own: callables as rows of a kernel table, and files and packages that hold them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import entry_points
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from tflq.engine.api.values import outside_type
-from tflq.engine.interpreter.arrays import admit
-from tflq.engine.kernels.exactness import EXACT
-from tflq.engine.kernels.kernel import Kernel, Node, Prepared
+from tflq.engine.api.session import outside_type
+from tflq.engine.interpreter.evaluation import admit
+from tflq.engine.kernels.kernel import EXACT, Kernel, Node, Prepared
+from tflq.engine.kernels.table import Rows, table
 from tflq.engine.numerics.arithmetic import Arithmetic
-from tflq.engine.profiles import Profile
-from tflq.errors import OptionError
+from tflq.engine.profiles import OwnKernels, Profile
+from tflq.errors import OptionError, UnknownNameError
 from tflq.model.ir import TensorType
+from tflq.model.storage.kinds import read_bytes
 from tflq.typing import Array
 
 #: `function(*inputs, options: bytes)` returns an array for each output; an absent optional input is None.
@@ -71,10 +75,64 @@ def _litert_wording(name: object) -> str:
 
 def with_custom_operators(profile: Profile, operators: Mapping[str, CustomOperator]) -> Profile:
     """Return the profile with rows that call Python for the custom operators; they replace its own rows."""
-    if not operators:
-        return profile
-    rows = {name: (Kernel(name, _ANY, _prepare(function), exactness=EXACT),) for name, function in operators.items()}
-    return profile.derive(profile.name, kernels=rows)
+    return profile.derive(profile.name, kernels=_rows(operators)) if operators else profile
+
+
+def _rows(operators: Mapping[str, CustomOperator]) -> dict[str, Rows]:
+    return {name: (Kernel(name, _ANY, _prepare(function), exactness=EXACT),) for name, function in operators.items()}
+
+
+#: The group of entry points by which packages offer operators: each is a module, or an object with its names.
+GROUP = "tflq.kernels"
+
+
+def load_kernels(word: str) -> OwnKernels:
+    """Run the user's own code, and return the kernels that it states.
+
+    A module has `KERNELS`, rows as an operator's module of tflq has, or `OPERATORS`, callables by the operator's name
+    as `custom_op_registerers` takes them, or both.
+
+    Args:
+        word: A file, FILE.py, or the name of an entry point of the group `tflq.kernels`.
+
+    Raises:
+        FileAccessError: The file cannot be read.
+        UnknownNameError: No installed package has such an entry point.
+        OptionError: The code raises, or states no kernels.
+    """
+    if "+" in word:
+        raise OptionError(f"{word}: + ends the name of a profile before it; choose a path without +")
+    try:
+        module = _run_file(word) if word.endswith(".py") else _entry_point(word)
+        kernels, operators = getattr(module, "KERNELS", ()), getattr(module, "OPERATORS", {})
+        if not kernels and not operators:
+            raise OptionError(f"{word}: states neither KERNELS, rows, nor OPERATORS, callables by name")
+        return OwnKernels(word, table(kernels).overlaid(_rows(custom_operators(operators))))
+    except (OptionError, OSError, UnknownNameError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise OptionError(f"{word}: {type(error).__name__}: {error}") from error
+
+
+def _run_file(path: str) -> ModuleType:
+    """Run a file as a module of its own, and write no compiled file."""
+    module = ModuleType(f"tflq_kernels:{path}")
+    module.__file__ = path
+    sys.modules[module.__name__] = module  # where dataclasses look for the names of annotations
+    exec(compile(read_bytes(path), path, "exec"), module.__dict__)
+    return module
+
+
+def is_offered(name: str) -> bool:
+    """Return whether an installed package has an entry point of that name; nothing of it is imported."""
+    return name in entry_points(group=GROUP).names
+
+
+def _entry_point(name: str) -> object:
+    known = entry_points(group=GROUP)
+    if name not in known.names:
+        raise UnknownNameError(f"file FILE.py or entry point of {GROUP}", name, sorted(known.names))
+    return known[name].load()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

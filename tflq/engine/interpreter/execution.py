@@ -1,17 +1,34 @@
-"""Run the steps of a plan: values, memory and work of one subgraph."""
+"""Run the steps of a plan, once or again and again.
+
+Run the steps of a plan: values, memory and work of one subgraph.
+
+Run a plan.
+
+Time the operators of a plan, in the form in which it runs again and again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
+from time import perf_counter
 from typing import Any
 
-from tflq.engine.interpreter.evaluation import bound, evaluate, updates_of
-from tflq.engine.interpreter.limits import PREPARE_STEP_WORK, Meter, call_work
-from tflq.engine.interpreter.memory import Budget, beyond, sizes_of
-from tflq.engine.interpreter.plan import Plan, Shapes, Step
+import numpy as np
+
+from tflq.engine.interpreter.evaluation import (
+    State,
+    bound,
+    bound_within,
+    check_inputs,
+    check_resources,
+    evaluate,
+    updates_of,
+    variable,
+)
+from tflq.engine.interpreter.loops import ShapesChanged
+from tflq.engine.interpreter.plan import Called, MemoryBudget, Meter, Plan, Shapes, Step, Trace, beyond, call_work
 from tflq.engine.interpreter.routine import Routine, routine
-from tflq.engine.interpreter.state import State, check_resources, variable
-from tflq.engine.interpreter.trace import Called
 from tflq.engine.kernels.kernel import Prepared
 from tflq.typing import Array
 
@@ -39,7 +56,7 @@ class Execution:
         self.called = called
         self._keep_all = keep_all
         self._values: list[Array | None] = list(plan.constants)
-        self._budget = None if plan.is_settled else Budget(plan.limits.memory, outer)
+        self._budget = None if plan.cost.is_settled else MemoryBudget(plan.limits.memory, outer)
 
     def run(self, inputs: Mapping[int, Array]) -> list[Array | None]:
         """Run all steps; return the kept values by tensor index."""
@@ -67,7 +84,7 @@ class Execution:
         """Compare the known part of the memory with the limit."""
         plan, limit = self.plan, self.plan.limits.memory
         if self._budget is None:
-            total = self.outer + (plan.kept_memory if self._keep_all else plan.peak_memory)
+            total = self.outer + (plan.cost.kept_memory if self._keep_all else plan.cost.peak_memory)
             if total > limit:
                 raise beyond("", total, limit, "all tensors that are kept" if self._keep_all else "this subgraph")
             return
@@ -77,33 +94,17 @@ class Execution:
     def _run_step(self, step: Step) -> None:
         values = self._values
         arguments = [values[tensor] for tensor in step.inputs]
-        prepared = step.prepared if self._budget is None else self._prepare(step, arguments, self._budget)
+        prepared, state = step.prepared, self.state
+        if self._budget is not None:
+            prepared = bound_within(self.plan, step, state.bound, arguments, self._budget, self.meter)
         assert prepared is not None  # each step of a settled plan has it
-        session = _Session(self, step) if step.kernel.session else None
-        results = evaluate(prepared, step, arguments, session)
-        for tensor, result in zip(step.outputs, results):  # noqa: B905 (updates follow the outputs)
-            values[tensor] = result
-        if prepared.updates:
-            for position, result in updates_of(prepared, step, results):
-                tensor = step.inputs[position]
-                self.state.variables[tensor] = values[tensor] = result
+        session = _CallerAccess(self, step) if step.kernel.session else None
+        results = _run_prepared(prepared, step, arguments, state, values, session)
         if self._budget is not None:
             for operand, result in zip(step.node.outputs, results):  # noqa: B905
                 self._budget.hold(operand, result.shape, step.place)
         if session is not None:
             check_resources(self.plan, self.state, self.live_bytes_at(step), step.place)
-
-    def _prepare(self, step: Step, arguments: Sequence[Array | None], budget: Budget) -> Prepared:
-        """Return the step's prepared form, after comparing its memory and work with the limits."""
-        before = self.state.bound.get(step.index)
-        prepared = bound(self.plan, step, self.state, arguments, budget.room)
-        if step.prepared is None:
-            is_new = self.state.bound[step.index] is not before
-            self.meter.spend((prepared.work or 0) + PREPARE_STEP_WORK * is_new, step.place)
-        scratch = prepared.scratch
-        size = scratch if isinstance(scratch, int) else scratch(prepared.data, *arguments)
-        budget.check(sizes_of(step.node.outputs, prepared.shapes) + size, step.place, "its results and working memory")
-        return prepared
 
 
 def run_step(plan: Plan, step: Step, state: State, values: list[Array | None]) -> None:
@@ -112,19 +113,32 @@ def run_step(plan: Plan, step: Step, state: State, values: list[Array | None]) -
     Its work counts by itself.
     """
     arguments = [values[tensor] for tensor in step.inputs]
-    prepared = bound(plan, step, state, arguments)
+    prepared, _ = bound(plan, step, state.bound, arguments)
     session = None
     if step.kernel.session:
-        session = _Session(Execution(plan, state, Meter(plan.limits.work), 0, True), step)
+        session = _CallerAccess(Execution(plan, state, Meter(plan.limits.work), 0, True), step)
+    _run_prepared(prepared, step, arguments, state, values, session)
+
+
+def _run_prepared(
+    prepared: Prepared,
+    step: Step,
+    arguments: Sequence[Array | None],
+    state: State,
+    values: list[Array | None],
+    session: _CallerAccess | None,
+) -> Sequence[Array]:
+    """Evaluate one step; add its results and its variables' new values to the values by tensor index."""
     results = evaluate(prepared, step, arguments, session)
     for tensor, result in zip(step.outputs, results):  # noqa: B905 (updates follow the outputs)
         values[tensor] = result
     for position, result in updates_of(prepared, step, results) if prepared.updates else ():
         tensor = step.inputs[position]
         state.variables[tensor] = values[tensor] = result
+    return results
 
 
-class _Session:
+class _CallerAccess:
     """The kernels' access to a running plan: a tflq.engine.kernels.kernel.Session."""
 
     def __init__(self, execution: Execution, step: Step) -> None:
@@ -182,7 +196,7 @@ class _Call:
             self._planned = tuple(p if p == s else None for p, s in zip(self._planned, shapes, strict=True))
         self._shapes, self._times = shapes, 0
         self._plan, bindings = self._caller.plan.program.plan(self._subgraph, self._planned)
-        self._work = self._plan.work + call_work(len(self._plan.steps))
+        self._work = self._plan.cost.work + call_work(len(self._plan.steps))
         self._state = State(bound=bindings, resources=self._caller.state.resources)
 
     def _routine(self, outer: int) -> Routine | None:
@@ -191,8 +205,8 @@ class _Call:
         self._times += 1
         before, ready = known.get(self._subgraph, (None, None))
         if before is not plan:
-            fits = outer + 2 * plan.peak_memory <= plan.limits.memory  # places, and copies from them
-            if self._times < _TIMES or not plan.is_settled or plan.variables or not fits:
+            fits = outer + 2 * plan.cost.peak_memory <= plan.limits.memory  # places, and copies from them
+            if self._times < _TIMES or not plan.cost.is_settled or plan.variables or not fits:
                 return None
             ready = routine(plan)
             known[self._subgraph] = plan, ready
@@ -202,3 +216,113 @@ class _Call:
 def _present(value: Array | None) -> Array:
     assert value is not None  # inputs exist, outputs are kept
     return value
+
+
+def run(
+    plan: Plan,
+    inputs: Mapping[int, Array],
+    state: State | None = None,
+    *,
+    keep_all: bool = False,
+    keep_called: bool = False,
+    copy_inputs: bool = False,
+) -> Trace:
+    """Execute `plan` on `inputs` (by tensor index) and return its trace.
+
+    The trace holds the graph's outputs, and results that nothing reads; with `keep_all` its inputs, variables and every
+    tensor that an operator made. Tensors are released after their last use unless all of them are kept. Arrays in the
+    trace may share memory with the inputs unless they are copied. With `keep_called`, it also holds all results of the
+    latest call of each subgraph.
+
+    Raises:
+        InputError: An input is missing, is not one of the graph's, or does not have the planned type or shape.
+        LimitError: The run would exceed the plan's limits on memory or work.
+    """
+    state = State() if state is None else state
+    is_plain = not (keep_all or keep_called)
+    if is_plain and state.known is plan and state.routine and (made := _by_routine(inputs, state)):
+        return made
+    check_inputs(plan, inputs)
+    plan.program.begin()
+    check_resources(plan, state, plan.cost.peak_memory)
+    called: dict[int, Called] | None = {} if keep_called else None
+    if is_plain and _makes_routine(plan, state) and (made := _by_routine(inputs, state)):
+        return made
+    meter = Meter(plan.limits.work)
+    meter.spent = plan.cost.work
+    if copy_inputs:
+        inputs = {tensor: value.copy() for tensor, value in inputs.items()}
+    with np.errstate(all="ignore"):
+        values = Execution(plan, state, meter, 0, keep_all, called).run(inputs)
+    kept = {*inputs, *plan.variables, *plan.makers, *plan.outputs} if keep_all else plan.kept
+    results = {tensor: array for tensor in sorted(kept) if (array := values[tensor]) is not None}
+    makers = {tensor: plan.makers[tensor] for tensor in results if tensor in plan.makers}
+    return Trace(results, makers, plan.promises, called or {})
+
+
+def _makes_routine(plan: Plan, state: State) -> bool:
+    """Create the plan's routine at its second run: a single run would not pay for it. Return whether there is one."""
+    if state.known is not plan:
+        state.known, state.routine = plan, None
+    elif state.routine is None:
+        state.routine = routine(plan, state.inputs) or False
+    return bool(state.routine)
+
+
+def _by_routine(inputs: Mapping[int, Array], state: State) -> Trace | None:
+    """Return the trace of the state's routine; None if it cannot begin, or if its shapes do not last."""
+    ready: Routine = state.routine
+    if not ready.admits(state):
+        return None
+    try:
+        return ready.run(inputs, state)
+    except ShapesChanged:
+        state.routine = False
+        return None
+
+
+#: Seconds by the index of each operator of the subgraph.
+Times = dict[int, float]
+
+
+def time_operators(plan: Plan, inputs: Mapping[int, Array], state: State) -> Times:
+    """Run the plan once and return the seconds of each operator, with those of the subgraphs that it calls.
+
+    If `state` holds the plan's routine, its calls are timed. An operator that needs none, such as a RESHAPE that became
+    a view, takes 0.
+
+    Raises:
+        TflqError: See `run`.
+    """
+    ready = state.routine if state.known is plan else None
+    if isinstance(ready, Routine) and ready.admits(state):
+        with suppress(ShapesChanged):
+            return _of_routine(ready, plan, inputs, state)
+    execution = _Timed(plan, state, inputs)
+    with np.errstate(all="ignore"):
+        execution.run(inputs)
+    return execution.seconds
+
+
+def _of_routine(routine: Routine, plan: Plan, inputs: Mapping[int, Array], state: State) -> Times:
+    seconds: Times = dict.fromkeys((step.index for step in plan.steps), 0.0)
+    own = set(map(id, plan.steps))
+    operator = -1
+    for step, taken in routine.timed(inputs, state):
+        if id(step) in own:  # the others are those of a subgraph that the latest operator calls
+            operator = step.index
+        seconds[operator] += taken
+    return seconds
+
+
+class _Timed(Execution):
+    """A run that notes the time of each step."""
+
+    def __init__(self, plan: Plan, state: State, inputs: Mapping[int, Array]) -> None:
+        super().__init__(plan, state, Meter(plan.limits.work), 0, keep_all=False)
+        self.seconds: Times = {}
+
+    def _run_step(self, step: Step) -> None:
+        begun = perf_counter()
+        super()._run_step(step)
+        self.seconds[step.index] = perf_counter() - begun

@@ -1,23 +1,32 @@
-"""Machine code from compiled functions: numba makes LLVM's intermediate code, LLVM an object file, `objects` an image.
+"""Machine code from compiled functions: numba makes LLVM's intermediate code, LLVM an object file, `images` an image.
 
 An image has one entry, a function of words: the first is its own address, then the words of the arguments follow
 (`arguments`), then those of the result. It returns a status, 0 if nothing was raised. What numba's own runtime does for
 compiled code, memory of arrays and reshaping, is part of each image that needs it (`runtime.ll`).
+
+Machine code from LLVM code that is written, not compiled from Python: milliseconds where numba takes a second.
+
+Machine code for a level of processors, collected from the calls of a process.
+
+If this processor has the level, the calls are made by that code. Otherwise they are made by code for any processor,
+except those of micro-kernels, which have no such code: their results stay as they are in memory. So a model that runs
+here shows what it needs on any processor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.arguments import DATA, SHAPE, STRIDES, reads_arrays
-from tflq.engine.jit.images import ENTRY, Code
-from tflq.engine.jit.machines import NotBuildable, assemble
-from tflq.engine.jit.targets import Level
+from tflq.engine.jit.code_store import Collecting, Make
+from tflq.engine.jit.images import ENTRY, MachineCode
+from tflq.engine.jit.native import DATA, SHAPE, STRIDES, reads_arrays
+from tflq.engine.jit.processors import NotBuildable, ProcessorLevel, assemble, assume, target_machine
 
 #: Widths of results by numba's names.
 _NUMBERS = {"bool": "b", "float32": "f4", "float64": "f8"} | {
@@ -25,7 +34,9 @@ _NUMBERS = {"bool": "b", "float32": "f4", "float64": "f8"} | {
 }
 
 
-def build(function: Any, args: tuple[Any, ...], level: Level | None = None, reads: Collection[int] = ()) -> Code:
+def build(
+    function: Any, args: tuple[Any, ...], level: ProcessorLevel | None = None, reads: Collection[int] = ()
+) -> MachineCode:
     """Compile `function`, whose callees numba knows, for arguments of these types; for the processor at hand, or for
     another level. It does not write to arrays at the positions `reads`.
 
@@ -47,7 +58,7 @@ def _intermediate(function: Any, args: tuple[Any, ...], reads: Collection[int]) 
     """Return numba's compile result for these arguments, without machine code."""
     import numba
 
-    from tflq.engine.jit.linking import link
+    from tflq.engine.jit.compiled import link
 
     dispatcher = link(function)
     kinds = map(numba.typeof, args)
@@ -249,3 +260,61 @@ def _word(builder: Any, value: Any, word: Any) -> Any:
     elif isinstance(value.type, ir.DoubleType):
         value = builder.bitcast(value, word)
     return builder.sext(value, word) if value.type.width < word.width else value
+
+
+#: Writes a function into a module (llvmlite.ir.Module) under a name. The function has no result.
+Write = Callable[[Any, str], Any]
+
+
+def emit(write: Write, level: ProcessorLevel | None = None) -> MachineCode:
+    """Return the machine code of the function that `write` writes, for the processor at hand or for another level.
+
+    Raises:
+        NotBuildable: It calls what an image cannot.
+    """
+    import llvmlite.binding as llvm
+    from llvmlite import ir
+    from numba.core.compiler_lock import global_compiler_lock
+
+    with global_compiler_lock:
+        machine = target_machine(level)
+        module = ir.Module(ENTRY)
+        module.triple, module.data_layout = machine.triple, str(machine.target_data)
+        write(module, ENTRY)
+        parsed = llvm.parse_assembly(str(module))
+        parsed.verify()
+        _optimize(parsed, machine)
+        return assemble(parsed, level, "n")
+
+
+def _optimize(module: Any, machine: Any) -> None:
+    """Optimize a module as numba does."""
+    import llvmlite.binding as llvm
+
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization, options.slp_vectorization = True, False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+
+
+class CollectingCollection:
+    """Machine code by the names under which `code_store` finds it.
+
+    Args:
+        level: The level that the code is for. The process must have NUMBA_CPU_NAME and NUMBA_CPU_FEATURES of it, if it
+            is one of this machine's, and can no longer compute.
+        own: The levels of this processor.
+    """
+
+    def __init__(self, level: ProcessorLevel, own: tuple[ProcessorLevel, ...]) -> None:
+        self.entries: dict[str, bytes] = {}
+        self._level, self._is_own, self._least = level, level in own, own[-1]
+        assume(level)
+        Collecting.collector = self._collect
+
+    def _collect(self, name: str, make: Make, is_written: bool) -> MachineCode:
+        code = make(self._level)
+        self.entries[name] = code.packed()
+        if self._is_own:
+            return code
+        return replace(code, body=b"") if is_written else make(self._least)

@@ -1,12 +1,20 @@
 """`@compiled`: plain Python that is also machine code, shipped with tflq or compiled by numba at the first call.
 
+Notification of compilations, which take seconds once: a context can count them and have a callback called.
+
 Importing numba and llvmlite costs more than reading a model, so nothing imports them until a function is called for
-which there is no machine code, neither with tflq (`shipped`) nor on disk (`code_cache`). With NUMBA_DISABLE_JIT=1 the
+which there is no machine code, neither with tflq nor on disk (`code_store`). With NUMBA_DISABLE_JIT=1 the
 same source runs as Python, slow and open to any debugger. Machine code is found by a digest of the function and of
 everything it calls, so that a change to a callee can never leave stale code behind.
 
 A compiled function may call other compiled functions of any module by their global names. Python calls it with arrays,
 numbers, truth values, None and tuples of these; it returns None, a number or a tuple of numbers.
+
+Compiled functions that only other compiled functions call.
+
+By default numba compiles every function to machine code that Python can call, and again for each constant argument. For
+most functions here that code would never run: they are inlined where they are called. So these are kept as LLVM's
+intermediate code, which is optimized once, in the machine code of the function that Python calls.
 """
 
 from __future__ import annotations
@@ -15,10 +23,16 @@ import copy
 import functools
 import hashlib
 import inspect
+import logging
 import os
 import threading
+import time
 import types
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import EnumMeta
+from functools import cache
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar
@@ -28,7 +42,68 @@ import numpy as np
 from tflq.interrupts import uninterrupted
 
 if TYPE_CHECKING:
-    from tflq.engine.jit.native import Native
+    from tflq.engine.jit.native import NativeFunction
+
+
+class Compilations:
+    """The functions compiled while a context lasts, for how many argument types each, and the seconds it took.
+
+    `tell` is called with this object whenever a compilation begins or ends; without it, the enclosing context's is
+    called.
+    """
+
+    def __init__(self, tell: Callable[[Compilations], None] | None, around: Compilations | None) -> None:
+        self.functions, self.seconds = 0, 0.0
+        self._tell, self._around = tell, around
+        self._depth, self._start = 0, 0.0
+
+    def begin(self) -> None:
+        """Note that a function begins to be compiled, perhaps for another one that is being compiled."""
+        now = time.monotonic()
+        for listening in self._and_around():
+            listening._start = now if listening._depth == 0 else listening._start
+            listening._depth += 1
+        self._say()
+
+    def end(self) -> None:
+        """Note that the function that began last is done."""
+        now = time.monotonic()
+        for listening in self._and_around():
+            listening.functions += 1
+            listening._depth -= 1
+            listening.seconds += now - listening._start if listening._depth == 0 else 0.0
+        self._say()
+
+    def _and_around(self) -> Iterator[Compilations]:
+        listening: Compilations | None = self
+        while listening is not None:
+            yield listening
+            listening = listening._around
+
+    def _say(self) -> None:
+        told = next((listening for listening in self._and_around() if listening._tell is not None), None)
+        if told is not None and told._tell is not None:
+            told._tell(told)
+
+
+_HEARD: ContextVar[Compilations | None] = ContextVar("compilations", default=None)
+
+
+@contextmanager
+def heard(tell: Callable[[Compilations], None] | None = None) -> Iterator[Compilations]:
+    """Yield the compilations of this thread while the context lasts, those within inner contexts included."""
+    compilations = Compilations(tell, _HEARD.get())
+    token = _HEARD.set(compilations)
+    try:
+        yield compilations
+    finally:
+        _HEARD.reset(token)
+
+
+def listener() -> Compilations | None:
+    """Return the object that receives this thread's compilations now."""
+    return _HEARD.get()
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -122,7 +197,7 @@ class Compiled(Generic[P, R]):
             return self.digest()
         if not self._origin:
             code = self._code
-            content = _file(code.co_filename)
+            content = digest_of_file(code.co_filename)
             place = [content, code.co_name, code.co_firstlineno] if content else _bytecode(code)
             self._origin = self._hash(methodcaller("origin"), place)
         return self._origin
@@ -148,17 +223,17 @@ class Compiled(Generic[P, R]):
         return code
 
     def _globals(self) -> dict[str, Any]:
-        """Return the globals that it names: callees, plain constants and named tuples."""
+        """Return the globals that it names: callees, plain constants, named tuples and functions of `math`."""
         module = self.python.__globals__
-        kept = (Compiled, int, float, bool, str, tuple, np.ndarray, type)
+        kept = (Compiled, int, float, bool, str, tuple, np.ndarray, type, types.BuiltinFunctionType)
         values = {name: module.get(name) for name in _names(self._code)}
         return {name: value for name, value in values.items() if isinstance(value, kept)}
 
-    def _native(self) -> Native:
-        from tflq.engine.jit.native import Native
+    def _native(self) -> NativeFunction:
+        from tflq.engine.jit.native import NativeFunction
 
         name = f"{self.python.__module__}.{self.python.__qualname__}"
-        return Native(name, self)
+        return NativeFunction(name, self)
 
     def inner(self) -> Any:
         """Return the object that compiled code calls."""
@@ -169,8 +244,6 @@ class Compiled(Generic[P, R]):
             return self._inner
 
     def _link(self) -> Any:
-        from tflq.engine.jit.linking import link
-
         return link(self.linkable())
 
     def linkable(self) -> Any:
@@ -194,7 +267,7 @@ def _bytecode(code: types.CodeType) -> list[object]:
 
 
 @functools.cache
-def _file(name: str) -> str:
+def digest_of_file(name: str) -> str:
     """Return a digest of a file; "" if there is none."""
     try:
         return hashlib.sha256(Path(name).read_bytes()).hexdigest()
@@ -214,6 +287,8 @@ def _content(value: Any) -> object:
     """Return the representation of a global in a digest."""
     if isinstance(value, np.ndarray):  # its repr leaves most elements out
         return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, EnumMeta):
+        return value.__qualname__, str(dict(value.__members__))
     if isinstance(value, type):  # a named tuple
         return value.__qualname__, getattr(value, "_fields", ())
     return value
@@ -244,3 +319,93 @@ def writes(*names: str) -> Callable[[Compiled[P, R]], Compiled[P, R]]:
         return function
 
     return declare
+
+
+#: Minor versions of numba whose private interfaces these are; with others plain functions are compiled.
+TESTED = tuple(f"0.{minor}" for minor in range(62, 69))
+
+
+def link(function: Any) -> Any:
+    """Return a numba dispatcher of `function` for compiled callers. Python must not call it."""
+    import numba
+
+    if not is_known():
+        return numba.njit(error_model="numpy")(function)
+    dispatcher = numba.njit(
+        error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=_parts()[0]
+    )(function)
+    dispatcher.__class__ = _parts()[1]
+    return dispatcher
+
+
+@cache
+def is_known() -> bool:
+    """Return whether the installed numba has the interfaces used here; a warning, once, if it has not."""
+    import numba
+
+    minor = ".".join(numba.__version__.split(".")[:2])
+    reason = "" if minor in TESTED else f"tested with {TESTED[0]} to {TESTED[-1]}"
+    if not reason:
+        try:
+            _parts()
+        except (ImportError, AttributeError, TypeError) as error:
+            reason = str(error)
+    if reason:
+        text = "tflq: numba %s compiles every function by itself, which takes longer (%s)"
+        logging.getLogger("tflq").warning(text, numba.__version__, reason)
+    return not reason
+
+
+@cache
+def _parts() -> tuple[Any, Any]:
+    """Return the compiler and the class of these dispatchers."""
+    from numba import _dynfunc
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler, _LowerResult
+    from numba.core.compiler_machinery import register_pass
+    from numba.core.registry import CPUDispatcher
+    from numba.core.runtime import rtsys
+    from numba.core.typed_passes import NativeLowering
+    from numba.core.types.misc import unliteral
+
+    class Library(JITCodeLibrary):  # type: ignore[misc]
+        """Intermediate code with that of all functions it calls, neither optimized nor compiled to machine code."""
+
+        def finalize(self) -> None:
+            for library in dict.fromkeys(self._linking_libraries):
+                if library is not rtsys.library:  # it is linked to the function that Python calls
+                    self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+            self._finalized = True
+
+    @register_pass(mutates_CFG=True, analysis_only=False)
+    class Lowering(NativeLowering):  # type: ignore[misc]
+        """Lowering to intermediate code, under a name of its own in the typing context."""
+
+        _name = "tflq_lowering"
+
+        def run_pass(self, state: Any) -> bool:
+            state.library = Library(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.flags.no_compile = True
+            super().run_pass(state)
+            described, environment = state["cr"].fndesc, state["cr"].env
+            # numba identifies a function by a Python object; this one has no address.
+            known = _dynfunc.make_function(
+                described.lookup_module(), described.qualname, "", 0, environment, (state.library,)
+            )
+            state.targetctx.insert_user_function(known, described, [state.library])
+            state["cr"] = _LowerResult(described, state["cr"].call_helper, known, environment)
+            return True
+
+    class LinkedCompiler(Compiler):  # type: ignore[misc]
+        def define_pipelines(self) -> list[Any]:
+            (pipeline,) = super().define_pipelines()
+            pipeline.passes = [(Lowering if each is NativeLowering else each, why) for each, why in pipeline.passes]
+            return [pipeline]
+
+    class LinkedDispatcher(CPUDispatcher):  # type: ignore[misc]
+        def get_call_template(self, args: Any, kws: Any) -> Any:
+            """Return numba's template, with the types of constants in place of their values."""
+            plain = {name: unliteral(kind) for name, kind in kws.items()}
+            return super().get_call_template(tuple(map(unliteral, args)), plain)
+
+    return LinkedCompiler, LinkedDispatcher

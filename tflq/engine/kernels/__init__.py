@@ -1,1 +1,1 @@
-"""Kernels of operators: one module or folder each; tables are computed from where their rows are valid."""
+"""Kernels of operators, kin in one module; tables are computed from where their rows are valid."""

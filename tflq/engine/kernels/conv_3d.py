@@ -1,4 +1,6 @@
-"""CONV_3D: convolution of volumes.
+"""CONV_3D and CONV_3D_TRANSPOSE.
+
+CONV_3D: convolution of volumes.
 
 | operand | shape                | types   |
 |---------|----------------------|---------|
@@ -11,6 +13,19 @@ Options: padding, strides, dilations, fused activation.
 The optimized resolver up to 2.14 multiplies patches and weights as Eigen multiplies matrices.
 Source: LiteRT 2.3, conv3d.cc; reference/conv3d.h Conv3D. TensorFlow 2.14, conv3d.cc EvalFloat; optimized_ops.h Conv3D;
 cpu_backend_gemm_eigen.cc.
+
+CONV_3D_TRANSPOSE: the gradient of a convolution of volumes.
+
+| operand      | shape            | types   |
+|--------------|------------------|---------|
+| output_shape | 5                | int32   |
+| w            | KD, KH, KW, O, C | float32 |
+| x            | N, D, H, W, C    | float32 |
+| bias         | O, may be absent | float32 |
+| y            | output_shape     | float32 |
+
+Options: padding, strides, dilations, fused activation. The convolution of y must give volumes of x's size.
+Source: LiteRT 2.3, conv3d_transpose.cc; reference/conv3d_transpose.h Conv3DTranspose.
 """
 
 from __future__ import annotations
@@ -21,12 +36,21 @@ from itertools import product
 
 import numpy as np
 
-from tflq.engine.kernels.exactness import close
+from tflq.engine.kernels.checks import integers, require_rank, require_size
 from tflq.engine.kernels.families.activation import clamp_in_place
-from tflq.engine.kernels.families.unclaimed import unclaimed_floats
-from tflq.engine.kernels.geometry.volumes import OpData, Window3D, check_operands, convolve_3d, data_of, window
+from tflq.engine.kernels.families.ordered import finish_pixels
+from tflq.engine.kernels.families.unary import unclaimed_floats
+from tflq.engine.kernels.geometry.volumes import (
+    OpData,
+    Window3D,
+    check_operands,
+    convolve,
+    data_of,
+    spread_floats,
+    window,
+)
 from tflq.engine.kernels.geometry.windows import Axis
-from tflq.engine.kernels.kernel import Kernel, Node, Prepared, valid
+from tflq.engine.kernels.kernel import Kernel, Node, Prepared, close, valid
 from tflq.engine.kernels.validity import opt
 from tflq.engine.numerics import eigen
 from tflq.engine.numerics.arithmetic import Arithmetic
@@ -48,7 +72,7 @@ def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Arr
     """Source: Conv3D. Rounding: product and sum apart, one float32 sum over kd, ky, kx, c, then the bias."""
     out = np.empty(data.shape, np.float32)
     biases = np.zeros(w.shape[4], np.float32) if bias is None else bias.reshape(-1)
-    convolve_3d(np.ascontiguousarray(x), np.ascontiguousarray(w), biases, data.window, *data.clamp, out)
+    convolve(np.ascontiguousarray(x), np.ascontiguousarray(w), biases, data.window, w.shape[4], *data.clamp, out)
     return out
 
 
@@ -95,7 +119,7 @@ def _seen(axis: Axis, tap: int) -> tuple[slice, slice]:
 
 DILATED = close("sums of dilated windows are not reproduced; others are the same bits")
 
-KERNELS = (
+_CONV_3D = (
     *ROWS,
     *valid(
         opt(until="tflite-2.14"),
@@ -103,3 +127,44 @@ KERNELS = (
     ),
     *valid(opt("litert-1.0"), *unclaimed_floats(ROWS)),
 )
+
+
+def prepare_conv_3d_transpose(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Refuse an output shape that the convolution would not make x of."""
+    target, w, x = node.input(0), node.input(1), node.input(2)
+    require_rank(node, target, 1)
+    check_operands(node, x, w, 4, 3, node.optional(3))
+    shape = integers(node, 0)
+    node.check(len(shape) == 5, "number of elements", target, expected=5, got=len(shape))
+    require_size(node, target, shape)
+    ends = (x.shape[0], w.shape[3])
+    node.check((shape[0], shape[4]) == ends, "batch and channels of the shape", target, expected=ends, got=shape)
+    at = window(node, shape[1:4], w.shape[:3])
+    node.check(at.out == x.shape[1:4], "shape does not fit", target, expected=list(x.shape[1:4]), got=list(at.out))
+    return Prepared((shape,), data_of(node, at, shape), evaluate_conv_3d_transpose)
+
+
+def evaluate_conv_3d_transpose(data: OpData, _: Array, w: Array, x: Array, bias: Array | None = None) -> Array:
+    """Source: Conv3DTranspose. Rounding: product and sum apart, float32 sums in x's order, then the bias."""
+    out = np.empty(data.shape, np.float32)
+    biases = np.zeros(w.shape[3], np.float32) if bias is None else bias.reshape(-1)
+    filters = np.ascontiguousarray(w.swapaxes(3, 4))
+    out.fill(0)
+    spread_floats(np.ascontiguousarray(x), filters, data.window, out)
+    finish_pixels(out.reshape(-1, data.shape[4]), biases, *data.clamp)
+    return out
+
+
+_REFERENCE = (
+    Kernel(
+        "CONV_3D_TRANSPOSE",
+        "int32 float32 float32 float32? -> float32",
+        prepare_conv_3d_transpose,
+        (1, 1),
+        shape_operands=(0,),
+    ),
+)
+_CONV_3D_TRANSPOSE = (*_REFERENCE, *valid(opt(), *unclaimed_floats(_REFERENCE)))
+
+#: The rows of all operators above.
+KERNELS = (*_CONV_3D, *_CONV_3D_TRANSPOSE)

@@ -1,27 +1,42 @@
-"""Which operators XNNPACK takes: the rule of each is stated once, in its file; what it leaves runs as without it.
+"""Which operators XNNPACK takes, and which of them it cannot define.
 
-Conditions that several operators share are here. Operands that an operator's shape follows from must be constant in the
+Which operators XNNPACK takes: the rule of each is stated once, in its file; what it leaves runs as without it.
+
+`does_take` is that rule: what every operator is asked for, then the conditions of the row. Conditions that several
+operators share are here. Operands that an operator's shape follows from must be constant in the
 file for all of them.
 Source: LiteRT 2.3 xnnpack_delegate.cc Delegate::PrepareOpsToDelegate, Subgraph::VisitNode and what these call.
+
+Operators that XNNPACK's delegate takes and XNNPACK then fails to define, so that the whole model is refused.
+
+Operators that move 8-bit codes: the delegate looks at types and shapes, and XNNPACK asks for one scale and zero point
+on both sides.
+Source: LiteRT 2.3 xnnpack_delegate.cc Subgraph::Create, GetXNNPackDatatype and the visitors of these operators;
+XNNPACK xnn_subgraph_check_quantization_parameter_matches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial, wraps
+from types import MappingProxyType
 
 import numpy as np
 
-from tflq.engine.kernels.exactness import close
 from tflq.engine.kernels.facts import OPERATORS
 from tflq.engine.kernels.facts.fact import SINCE_2_1
 from tflq.engine.kernels.facts.fact import UNCLAIMED as UNCLAIMED_FLOATS
-from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, promising
+from tflq.engine.kernels.families.activation import without_function
+from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepare, Prepared, close, promising
 from tflq.engine.kernels.table import KernelTable, Rows, find
-from tflq.engine.kernels.validity import Runtime, When, xnnpack
+from tflq.engine.kernels.validity import RuntimeConditions, When, xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.model.ir import TensorType
 
+#: A condition on a node, and one on an operand.
+Rule = Callable[[Node], bool]
+Condition = Callable[[Operand], bool]
 #: The last of the fused activations that XNNPACK has.
 ACTIVATIONS = 3
 #: The largest rank that XNNPACK knows.
@@ -45,7 +60,7 @@ VISITED = frozenset(_VISITED.split())
 UNPACKING = frozenset(("DENSIFY", "DEQUANTIZE"))
 
 
-def delegate(kernel: Kernel, takes: Callable[[Node], bool]) -> Kernel:
+def delegate(kernel: Kernel, takes: Rule) -> Kernel:
     """Return the row of XNNPACK's kernel for the nodes that `takes` accepts."""
     return replace(kernel, takes=takes)
 
@@ -135,7 +150,7 @@ _UNCLAIMED: Mapping[str, tuple[When, ...]] = {
 }
 
 
-def floats_left(op: str, runtime: Runtime, reference: Rows) -> Rows:
+def floats_left(op: str, runtime: RuntimeConditions, reference: Rows) -> Rows:
     """Return the reference's float rows of an operator that XNNPACK takes and that are not reproduced, not claimed.
 
     float16 never is.
@@ -150,12 +165,12 @@ def floats_left(op: str, runtime: Runtime, reference: Rows) -> Rows:
 _UINT8 = xnnpack("litert-1.0")
 
 
-def codes_known(runtime: Runtime) -> tuple[TensorType, ...]:
+def codes_known(runtime: RuntimeConditions) -> tuple[TensorType, ...]:
     """Return the types of codes that a runtime's XNNPACK is built for."""
     return _EIGHT_BITS if _UINT8.holds(runtime) else _EIGHT_BITS[:1]
 
 
-def enable(row: Kernel, runtime: Runtime) -> Kernel | None:
+def enable(row: Kernel, runtime: RuntimeConditions) -> Kernel | None:
     """Return the row of XNNPACK with the types that a runtime's build takes; None if it takes none of them."""
     signature = row.signature if _UINT8.holds(runtime) else row.signature.without(TensorType.UINT8)
     return None if signature is None else row.taking(signature)
@@ -206,7 +221,7 @@ def is_static(operand: Operand) -> bool:
     return operand.is_constant or operand.is_unpacked
 
 
-def of_one_width(takes: Callable[[Node], bool]) -> Callable[[Node], bool]:
+def of_one_width(takes: Rule) -> Callable[[Node], bool]:
     """Return the rule for nodes whose filter and bias are both float16 constants behind DEQUANTIZE, or neither is.
 
     One that another operator reads, too, counts as float32. LiteRT 1.4 to 2.1 ask for it.
@@ -215,7 +230,7 @@ def of_one_width(takes: Callable[[Node], bool]) -> Callable[[Node], bool]:
     return _with_bias(takes, lambda filter_, bias: bias.is_half == filter_.is_half)
 
 
-def of_no_narrower_bias(takes: Callable[[Node], bool]) -> Callable[[Node], bool]:
+def of_no_narrower_bias(takes: Rule) -> Callable[[Node], bool]:
     """Return the rule for nodes whose bias is no float16 constant behind DEQUANTIZE, unless the filter is one, too.
 
     LiteRT asks for it since 2.2. Source: CheckFilterAndBiasTypes, GetTensorType.
@@ -223,7 +238,7 @@ def of_no_narrower_bias(takes: Callable[[Node], bool]) -> Callable[[Node], bool]
     return _with_bias(takes, lambda filter_, bias: filter_.is_half or not bias.is_half)
 
 
-def _with_bias(takes: Callable[[Node], bool], fits: Callable[[Operand, Operand], bool]) -> Callable[[Node], bool]:
+def _with_bias(takes: Rule, fits: Callable[[Operand, Operand], bool]) -> Callable[[Node], bool]:
     def holds(node: Node) -> bool:
         bias = node.optional(2)
         return takes(node) and (bias is None or fits(node.input(1), bias))
@@ -273,12 +288,248 @@ def has_shape(operand: Operand, lowest: int = 0, highest: int = RANK) -> bool:
     return lowest <= len(shape) <= highest and min(shape, default=1) > 0
 
 
-def has_recorded_image(node: Node) -> bool:
-    """Return whether the file records an output of rank 4. Source: CheckTensorShape of the outputs of windows."""
-    return has_shape(node.outputs[0], 4, 4)
+def meeting(*rules: Rule) -> Callable[[Rule], Rule]:
+    """Return a decorator: nodes have to meet all of these, asked in order, and then what the function itself asks."""
+
+    def met(own: Rule) -> Rule:
+        @wraps(own)
+        def holds(node: Node) -> bool:
+            return all(rule(node) for rule in rules) and own(node)
+
+        return holds
+
+    return met
+
+
+def needs(position: int, *conditions: Condition) -> Rule:
+    """Return the rule for nodes whose operand at `position` meets the conditions, or is absent."""
+
+    def holds(node: Node) -> bool:
+        one = node.optional(position)
+        return one is None or all(condition(one) for condition in conditions)
+
+    return holds
+
+
+def result(*conditions: Condition) -> Rule:
+    """Return the rule for nodes whose first output meets the conditions."""
+    return lambda node: all(condition(node.outputs[0]) for condition in conditions)
+
+
+def ranked(lowest: int, highest: int = RANK) -> Condition:
+    """Return the condition of `has_shape`."""
+    return partial(has_shape, lowest=lowest, highest=highest)
+
+
+def scaled_along(dimension: int) -> Condition:
+    """Return the condition of `has_filter_scales`."""
+    return partial(has_filter_scales, dimension=dimension)
+
+
+def is_in_file(operand: Operand) -> bool:
+    """Return whether the operand is a constant of the file."""
+    return operand.is_constant
+
+
+#: An output of rank 4 in the file. Source: CheckTensorShape of the outputs of windows.
+RECORDED_IMAGE = result(ranked(4, 4))
+#: Biases of codes and of floats.
+BIAS_OF_CODES = (has_bias_scales, is_in_file, ranked(1, 1))
+BIAS_OF_FLOATS = (is_static, ranked(1, 1))
 
 
 def ratio_lies(x: Operand, y: Operand, lowest: float, beyond: float) -> bool:
     """Return whether scale(x) / scale(y), in float32, is in [lowest, beyond). Source: CheckTensorsInputOutputScale."""
     with np.errstate(all="ignore"):
         return bool(lowest <= x.scale / y.scale < beyond)
+
+
+def _takes_max_pool(node: Node) -> bool:
+    """Return whether no stride exceeds the window. A window of one pixel is a clamp of its own."""
+    sizes = [int(node.options[f"filter_{side}"]) for side in ("height", "width")]
+    strides = [int(node.options[f"stride_{side}"]) for side in ("h", "w")]
+    fits = all(0 < stride <= size for stride, size in zip(strides, sizes, strict=True))
+    return fits and max(sizes) > 1 and has_activation(node)
+
+
+def _check_clamp(node: Node) -> None:
+    """Refuse a pool of one pixel between other scales, which XNNPACK clamps and scales."""
+    x, y = node.input(0), node.outputs[0]
+    sizes = [int(node.options[f"filter_{side}"]) for side in ("height", "width")]
+    alike = x.scale == y.scale and x.zero_point == y.zero_point
+    if max(sizes) == 1 and y.type != TensorType.FLOAT32 and not alike:
+        node.reject("XNNPACK's pools of one pixel between scales are not modelled", y, expected=_of(x), got=_of(y))
+
+
+def _takes_pad(node: Node) -> bool:
+    """Return whether the paddings are constant int32, and none is negative."""
+    x, paddings = node.input(0), node.input(1)
+    return (
+        paddings.is_constant
+        and paddings.type == TensorType.INT32
+        and paddings.shape == (len(x.shape), 2)
+        and int(np.min(node.constant(1), initial=0)) >= 0
+        and has_shape(x, 1)
+        and has_shape(node.outputs[0], 1)
+    )
+
+
+def _takes_slice(node: Node) -> bool:
+    """Return whether begin and size are constant, and no size is 0 or -1."""
+    begin, size = node.input(1), node.input(2)
+    return begin.is_constant and size.is_constant and len(begin.shape) == 1 and bool(np.all(node.constant(2) > 0))
+
+
+def _takes_strided_slice(node: Node) -> bool:
+    """Return whether only masks of begin and end are set, and every stride is a constant 1."""
+    masks = ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+    lists = [node.input(position) for position in (1, 2, 3)]
+    return (
+        not any(int(node.options[mask]) for mask in masks)
+        and all(one.is_constant and one.type == TensorType.INT32 for one in lists)
+        and all(one.shape == (len(node.input(0).shape),) for one in lists)
+        and bool(np.all(node.constant(3) == 1))
+    )
+
+
+def _takes_transpose(node: Node) -> bool:
+    """Return whether the permutation is constant."""
+    return node.input(1).is_constant and has_shape(node.input(0), 1)
+
+
+def _takes_blocks(node: Node) -> bool:
+    """Return whether blocks are larger than a pixel and, in SPACE_TO_DEPTH, fill the image."""
+    size, shape = int(node.options["block_size"]), node.input(0).shape
+    fills = node.op == "DEPTH_TO_SPACE" or (len(shape) > 2 and shape[1] % size == 0 == shape[2] % size)
+    return size > 1 and fills
+
+
+def _takes_resize(node: Node) -> bool:
+    """Return whether the size is constant and positive."""
+    size = node.input(1)
+    known = size.is_constant and bool(np.all(node.constant(1) > 0))
+    return known and has_shape(node.input(0), 4, 4) and has_shape(node.outputs[0], 4, 4)
+
+
+def _takes_concatenation(node: Node) -> bool:
+    """Return whether two to five operands are joined along a dimension that they have; uint8 has to have one scale."""
+    axis, y = int(node.options["axis"]), node.outputs[0]
+    operands = [operand for operand in node.inputs if operand is not None]
+    known = all(axis < len(operand.shape) for operand in operands)
+    alike = all(one.scale == y.scale and one.zero_point == y.zero_point for one in operands)
+    return 2 <= len(operands) <= 5 and known and (alike or y.type != TensorType.UINT8)
+
+
+def _takes_split(node: Node) -> bool:
+    """Return whether there are two to four parts along a constant dimension."""
+    return 2 <= len(node.outputs) <= 4 and node.input(0).is_constant
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """When the delegate takes an operator that moves codes, the position of its first operand of codes, and since when.
+
+    Before, XNNPACK compared no scales, or the delegate left the operator.
+    """
+
+    takes: Callable[[Node], bool]
+    first: int = 0
+    since: str = "litert-1.0"
+
+    def operands(self, node: Node) -> tuple[Operand, ...]:
+        """Return the operands whose codes move."""
+        if node.op == "CONCATENATION":
+            return tuple(operand for operand in node.inputs if operand is not None)
+        return (node.input(self.first),)
+
+
+#: Operators that move codes, and whose scales must be equal where the delegate takes them.
+MOVES: Mapping[str, Move] = MappingProxyType(
+    {
+        "CONCATENATION": Move(_takes_concatenation),
+        "DEPTH_TO_SPACE": Move(_takes_blocks),
+        "MAX_POOL_2D": Move(_takes_max_pool),
+        "PAD": Move(_takes_pad),
+        "RESIZE_BILINEAR": Move(_takes_resize),
+        "SLICE": Move(_takes_slice),
+        "SPACE_TO_DEPTH": Move(_takes_blocks),
+        "SPLIT": Move(_takes_split, first=1, since="litert-2.1"),
+        "STRIDED_SLICE": Move(_takes_strided_slice, since="litert-1.4"),
+        "TRANSPOSE": Move(_takes_transpose, since="litert-1.4"),
+    }
+)
+
+
+#: Operators that change a shape alone.
+_RESHAPING = ("EXPAND_DIMS", "RESHAPE")
+
+
+def is_delegated(node: Node, rows: Rows, runtime: RuntimeConditions) -> bool:
+    """Return whether XNNPACK takes a node: by its row, as a move of codes, or as another shape of the same elements.
+
+    `rows` are those of a profile with XNNPACK. Operators that have neither a row nor a move there are left.
+    """
+    stated = is_taken(node, rows)
+    if stated is not None:
+        return stated
+    types = [None if operand is None else operand.type for operand in node.inputs]
+    if any(row.left is not None and row.accepts(node.version, types, [o.type for o in node.outputs]) for row in rows):
+        return True  # a row without a rule takes all
+    move, known = MOVES.get(node.op), codes_known(runtime)
+    if move is not None and xnnpack(move.since).holds(runtime):
+        return _is_taken(node, move, (*move.operands(node), *node.outputs), known)
+    moved = (node.input(0), *node.outputs) if node.op in _RESHAPING else ()
+    is_known = all(o.type == TensorType.FLOAT32 or (o.type in known and is_quantized(o)) for o in moved)
+    return bool(moved) and is_known and all(o is None or o.is_constant for o in node.inputs[1:])
+
+
+def refusing(row: Kernel, runtime: RuntimeConditions) -> Kernel:
+    """Return the row without the nodes that a runtime's XNNPACK takes and cannot define."""
+    move = MOVES.get(row.op)
+    if move is None or not xnnpack(move.since).holds(runtime) or not row.signature.makes(*codes_known(runtime)):
+        return row
+    return replace(row, prepare=_guard(row.prepare, row.op, codes_known(runtime)))
+
+
+@cache
+def _guard(inner: Prepare, op: str, types: tuple[TensorType, ...]) -> Prepare:
+    """Return one function for each `inner`, so that tables which share a row still share it."""
+    move = MOVES[op]
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        operands = move.operands(node)
+        is_taken = _is_taken(node, move, (*operands, *node.outputs), types)
+        if is_taken:
+            _check_move(node, operands)
+        elif op == "MAX_POOL_2D" and is_quantized(operands[0]) and operands[0].type in types:
+            _check_clamp(node)
+        return inner(_as_taken(node) if is_taken else node, arithmetic)
+
+    return prepare
+
+
+def _is_taken(node: Node, move: Move, tensors: Sequence[Operand], types: tuple[TensorType, ...]) -> bool:
+    """Return whether the delegate takes a move of these tensors."""
+    known = all(one.type == TensorType.FLOAT32 or (one.type in types and is_quantized(one)) for one in tensors)
+    return known and max(len(one.shape) for one in tensors) <= RANK and move.takes(node)
+
+
+def _as_taken(node: Node) -> Node:
+    """Return the node without what is not looked at: declared shapes of outputs, the activation of CONCATENATION."""
+    free = node.with_outputs(lambda y: replace(y, shape=()))
+    return without_function(free) if node.op == "CONCATENATION" else free
+
+
+def _check_move(node: Node, operands: Sequence[Operand]) -> None:
+    """Refuse a move that the delegate takes between other scales or zero points."""
+    if node.outputs[0].type == TensorType.FLOAT32:
+        return
+    check_definable(node, (*operands, *node.outputs))
+    for x in operands:
+        for y in node.outputs:
+            if x.scale != y.scale or x.zero_point != y.zero_point:
+                node.reject("XNNPACK asks for the input's scale and zero point", y, expected=_of(x), got=_of(y))
+
+
+def _of(operand: Operand) -> str:
+    return f"{operand.scale:.9g} and {int(operand.zero_point)}"

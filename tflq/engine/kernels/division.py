@@ -1,4 +1,6 @@
-"""DIV, FLOOR_DIV, FLOOR_MOD: a / b, floor(a / b), a - floor(a / b) * b with the sign of b.
+"""DIV, FLOOR_DIV, FLOOR_MOD, POW, ATAN2.
+
+DIV, FLOOR_DIV, FLOOR_MOD: a / b, floor(a / b), a - floor(a / b) * b with the sign of b.
 
 | operand | shape             | DIV                              | FLOOR_DIV                   | FLOOR_MOD            |
 |---------|-------------------|----------------------------------|-----------------------------|----------------------|
@@ -12,35 +14,75 @@ code is 0, too.
 Refused: FLOOR_DIV of the lowest int8 or int16 by -1. The source converts a float64 that its type cannot hold, which is
 undefined: LiteRT's build saturates where it computes several elements at once and wraps elsewhere. In 2.3, optimized
 DIV of int32 goes through float32, which is not modelled: refused.
-AArch64 up to 2.14: see kernels/families/float_limits.py. XNNPACK: see kernels/families/xnnpack_floats.py.
+AArch64 up to 2.14: see kernels/families/binary.py. XNNPACK: see kernels/families/xnnpack.py.
 Source: LiteRT 2.3, div.cc Prepare, CheckNonZero; reference/div.h DivElementwise, Div, BroadcastDivSlow; floor_div.cc,
 floor_mod.cc EvalImpl; reference/floor_div.h FloorDiv; reference/floor_mod.h FloorMod.
+
+POW: y = a ** b.
+
+| operand | shape             | types          |
+|---------|-------------------|----------------|
+| a, b    | any, broadcasting | float32, int32 |
+| y       | broadcast         | as a           |
+
+A single exponent of another shape than the base that is (to 1e-5) a whole number >= 1 multiplies; else the host's libm.
+Negative int32 exponents raise when run, as the source's Eval returns an error.
+Source: LiteRT 2.3, pow.cc CheckValue, PowImpl; optimized_ops::BroadcastPow4D, IntegerExponentPow; reference_ops::Pow.
+
+ATAN2: the angle of the point (x, y).
+
+| operand | shape                  | types                               |
+|---------|------------------------|-------------------------------------|
+| y       | any                    | float32, float64, float16, bfloat16 |
+| x       | as many dimensions     | as y                                |
+| angle   | as y                   | as y                                |
+
+The source pairs elements by their place in memory: where x is the larger, its last ones are not read.
+Exactness: exact on the same libm (atan2f; atan2 for float64).
+Source: LiteRT 2.3, atan2.cc.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NoReturn
+from math import prod
 
 import numpy as np
 
 from tflq.engine.jit.compiled import Int, compiled
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.activation import clamp_in_place, code_range, number_range
-from tflq.engine.kernels.families.binary import Clamped, both, prepare_clamped, prepare_plain
-from tflq.engine.kernels.families.float_limits import COMPARED, NUMBERS, limit, where_equal
-from tflq.engine.kernels.families.xnnpack_floats import computing
-from tflq.engine.kernels.geometry.broadcast import broadcast_shape, spread
-from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Shape, valid
-from tflq.engine.kernels.notes import Fault
+from tflq.engine.kernels.families.binary import (
+    COMPARED,
+    NUMBERS,
+    Clamped,
+    both,
+    limit,
+    prepare_clamped,
+    prepare_plain,
+    where_equal,
+)
+from tflq.engine.kernels.families.reduction import highest, lowest
+from tflq.engine.kernels.families.unary import from_bfloat16, to_bfloat16
+from tflq.engine.kernels.families.xnnpack import Operation, computing
+from tflq.engine.kernels.geometry.axes import broadcast_shape, spread
+from tflq.engine.kernels.kernel import SAME_LIBM, Kernel, Node, Prepare, Prepared, Shape, undefined, valid
 from tflq.engine.kernels.validity import opt, tflite, xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
-from tflq.engine.numerics.bits import count_leading_sign_bits
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.elementary import reciprocal
-from tflq.engine.numerics.fixedpoint import doubling_high_mul
+from tflq.engine.numerics.libm import atan2f, powf
 from tflq.engine.numerics.multiplier import Multiplier, quantize_multiplier
-from tflq.engine.numerics.rounding import clamp, floats_to_int32, wrap_int32
+from tflq.engine.numerics.rounding import (
+    clamp,
+    count_leading_sign_bits,
+    doubling_high_mul,
+    floats_to_int32,
+    rounding_half_away,
+    wrap_int32,
+)
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import TensorType
 from tflq.typing import Array
@@ -206,14 +248,10 @@ def floor_mod_float(a: Array, b: Array) -> Array:
     return np.where((rest != 0) & ((b < 0) != (rest < 0)), rest + b, rest)
 
 
-def refuse_div(node: Node, arithmetic: Arithmetic) -> NoReturn:
-    """Refuse the operator."""
-    raise UndefinedResultError(node.op, "int32 quotients of 2.3 go through float32, which is not modelled")
-
-
+UNMODELLED_DIV = undefined("int32 quotients of 2.3 go through float32, which is not modelled")
 _LOOPS = where_equal(lambda a, b: COMPARED, NUMBERS)
 
-KERNELS = (
+_DIVISION = (
     *DIV,
     *valid(
         tflite(until="litert-2.1"),
@@ -234,19 +272,104 @@ KERNELS = (
     ),
     *valid(
         opt(until="tf-2.3"),
-        *(replace(row, prepare=refuse_div) for row in DIV if row.signature.starts_with(TensorType.INT32)),
+        *(replace(row, prepare=UNMODELLED_DIV) for row in DIV if row.signature.starts_with(TensorType.INT32)),
     ),
     *valid(tflite(until="tflite-2.14", cpu="arm64"), limit("DIV", np.divide, _LOOPS, (1, 2))),
-    *valid(xnnpack("litert-2.1", cpu="x86-64"), computing("DIV", DIV, np.divide)),
+    *valid(xnnpack("litert-2.1", cpu="x86-64"), computing("DIV", DIV, Operation.DIVIDE)),
 )
 
-FAULTS = (
-    Fault(
-        "DIV",
-        ("float32 float32 -> float32",),
-        "2.14, AArch64",
-        "NaN becomes the activation's lower limit where an operand is broadcast",
-        "ActivationFunctionWithMinMax, compiled to fmaxnm and fminnm",
-        (tflite(until="tflite-2.14", cpu="arm64"),),
-    ),
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PowData:
+    """Constants that depend on the shapes."""
+
+    single: bool  # whether one exponent of another shape serves all
+    shape: Shape
+
+
+def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+    """Prepare the shapes alone."""
+    a, b, _ = both(node)
+    shape = broadcast_shape(node, a, b)
+    return Prepared((shape,), PowData(a.shape != b.shape and prod(b.shape) == 1, shape), evaluate)
+
+
+def evaluate(data: PowData, a: Array, b: Array) -> Array:
+    """Source: PowImpl. Rounding: every product, or libm's. Overflow: int32 products wrap, else as x86 converts."""
+    if a.dtype == np.int32 and (b < 0).any():
+        raise UndefinedResultError("Pow", "negative exponent of an int32")
+    if data.single and (whole := _whole_exponent(b.reshape(-1)[0])) >= 1:
+        return _multiply(a, whole).reshape(data.shape)
+    if a.dtype == np.float32:
+        return powf(a, b)
+    return floats_to_int32(np.power(a.astype(np.float64), b.astype(np.float64)))
+
+
+def _whole_exponent(exponent: np.generic) -> int:
+    real = float(exponent)
+    if not abs(real) < 2**31:
+        return 0
+    whole = rounding_half_away(real)
+    return whole if abs(np.float32(real) - np.float32(whole)) < np.float32(1e-5) else 0
+
+
+def _multiply(a: Array, exponent: int) -> Array:
+    """Square and multiply from the highest bit, every product held inside the type's finite range."""
+    if exponent == 1:
+        return np.array(a)
+    low, high = lowest(a.dtype), highest(a.dtype)
+    half = _multiply(a, exponent // 2)
+    square = clamp_in_place(np.asarray(half * half), low, high)
+    return clamp_in_place(np.asarray(square * a), low, high) if exponent % 2 else square
+
+
+_POW = (
+    Kernel("POW", "float32 float32 -> float32", prepare, (1, 1), exactness=SAME_LIBM),
+    Kernel("POW", "int32 int32 -> int32", prepare, (1, 1)),
 )
+
+
+def _preparer(function: Callable[[Array, Array], Array]) -> Prepare:
+    """Return a prepare that binds `function` of flat arrays."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        y, x = node.input(0), node.input(1)
+        node.check(len(x.shape) == len(y.shape), "number of dimensions", x, expected=len(y.shape), got=len(x.shape))
+        if prod(x.shape) < prod(y.shape):
+            raise UndefinedResultError(node.op, "the source reads behind the end of a smaller x")
+        return Prepared((y.shape,), function, evaluate_atan2)
+
+    return prepare
+
+
+def evaluate_atan2(function: Callable[[Array, Array], Array], y: Array, x: Array) -> Array:
+    """Source: Atan2. Rounding: libm's."""
+    return function(y.reshape(-1), x.reshape(-1)[: y.size]).reshape(y.shape)
+
+
+def _half(y: Array, x: Array) -> Array:
+    return atan2f(y.astype(np.float32), x.astype(np.float32)).astype(np.float16)
+
+
+def _brain(y: Array, x: Array) -> Array:
+    return to_bfloat16(atan2f(from_bfloat16(y), from_bfloat16(x)))
+
+
+def _double(y: Array, x: Array) -> Array:
+    return np.fromiter(map(math.atan2, y.tolist(), x.tolist()), np.float64, y.size)
+
+
+_FUNCTIONS: dict[str, Callable[[Array, Array], Array]] = {
+    "float32": atan2f,
+    "float64": _double,
+    "float16": _half,
+    "bfloat16": _brain,
+}
+
+_ATAN2 = tuple(
+    Kernel("ATAN2", f"{t} {t} -> {t}", _preparer(function), (1, 1), exactness=SAME_LIBM)
+    for t, function in _FUNCTIONS.items()
+)
+
+#: The rows of all operators above.
+KERNELS = (*_DIVISION, *_POW, *_ATAN2)

@@ -1,5 +1,11 @@
 """RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL, STABLEHLO_RNG_BIT_GENERATOR: random numbers.
 
+Operators that draw random numbers: shared by RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL and MULTINOMIAL.
+
+An operator's numbers continue from run to run and restart when it is prepared again. Without seeds LiteRT seeds itself
+from the system, so that no result is defined: such an operator is refused when it runs.
+Source: LiteRT 2.3, random_ops.cc InitializeOpData, Prepare, Eval.
+
 | operator                    | operands                                       | outputs                               |
 |-----------------------------|------------------------------------------------|---------------------------------------|
 | RANDOM_UNIFORM              | shape: int32                                   | float32 in [0, 1), 23 bits each       |
@@ -18,24 +24,79 @@ GenerateMultinomialNumbers; rng_bit_generator.cc; rng_util.cc. TensorFlow 2.7, r
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
-from typing import NoReturn
 
 import numpy as np
 
-from tflq.engine.kernels.families.randomness import Generator, generator, kernels
-from tflq.engine.kernels.kernel import Kernel, Node, Prepared, Session, Shape, valid
-from tflq.engine.kernels.operands import require_rank
+from tflq.engine.kernels.checks import require_rank, require_size
+from tflq.engine.kernels.kernel import CalledSubgraphs, Kernel, Node, Prepared, Shape, undefined, valid
 from tflq.engine.kernels.validity import tflite
-from tflq.engine.numerics import philox, threefry
+from tflq.engine.numerics import random
 from tflq.engine.numerics.arithmetic import Arithmetic
-from tflq.engine.numerics.libm_double import exp
-from tflq.engine.numerics.philox import WORDS, Words, normal_floats, unit_doubles, unit_floats
+from tflq.engine.numerics.libm import exp
+from tflq.engine.numerics.random import WORDS, Words, blocks, normal_floats, unit_doubles, unit_floats
 from tflq.errors import UndefinedResultError
 from tflq.model.ir import CARRIER
-from tflq.model.ir.schema import enum
+from tflq.model.ir.model import enum
 from tflq.typing import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Generator:
+    """A node's generator; how far it has counted is what the session remembers of it."""
+
+    seed: int
+    seed_2: int
+
+    def draw(self, session: CalledSubgraphs, count: int, skip: int | None = None) -> Words:
+        """Return the next `count` blocks of words, shape (count, 4); advance by `skip` blocks, or else by `count`."""
+        if self.seed == 0 and self.seed_2 == 0:
+            raise UndefinedResultError("random_ops", "both seeds are 0: LiteRT takes seeds from the system then")
+        first = session.memory.get(self, 0)
+        session.memory[self] = first + (count if skip is None else skip)
+        return blocks(self.seed, self.seed_2, first, count)
+
+
+def generator(node: Node) -> Generator:
+    """Return the generator of a node's options. TfLiteRandomParams keeps the low 32 bits of each seed, signed."""
+    seed, seed_2 = (int(np.int64(node.options[option]).astype(np.int32)) for option in ("seed", "seed2"))
+    return Generator(seed, seed_2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpData:
+    """A distribution that fills a shape with numbers, four of each block of words."""
+
+    generator: Generator
+    distribution: Callable[[Words], Array]
+
+
+def kernels(op: str, distribution: Callable[[Words], Array]) -> tuple[Kernel, ...]:
+    """Return the kernel of an operator that fills a shape with `distribution` of each block's words, in order."""
+
+    def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
+        shape = node.input(0)
+        require_rank(node, shape, 1)
+        known = None if shape.value is None else tuple(int(d) for d in shape.value)
+        require_size(node, node.outputs[0], known or ())
+        return Prepared((known,), OpData(generator(node), distribution), eval_fill, scratch=drawn_size_randomness)
+
+    return (Kernel(op, "int32 -> float32", prepare, (1, 1), session=True),)
+
+
+def drawn_size_randomness(data: OpData, shape: Array) -> int:
+    """Return the bytes of the output, of the words drawn and of the results computed from them."""
+    return 64 * prod(max(int(d), 0) for d in shape)
+
+
+def eval_fill(data: OpData, session: CalledSubgraphs, shape: Array) -> Array:
+    """Source: GenerateRandomUniformNumbers, GenerateRandomStandardNormalNumbers. A last block is used in part."""
+    size = tuple(int(d) for d in shape)
+    count = prod(size)
+    words = data.generator.draw(session, -(-count // WORDS))
+    return np.asarray(data.distribution(words)).reshape(-1)[:count].reshape(size)
 
 
 def normals(words: Words) -> Array:
@@ -44,11 +105,6 @@ def normals(words: Words) -> Array:
 
 
 NORMAL = kernels("RANDOM_STANDARD_NORMAL", normals)
-
-
-def refuse_normal(node: Node, arithmetic: Arithmetic) -> NoReturn:
-    """Refuse the operator: its random generator is not modelled."""
-    raise UndefinedResultError(node.op, "the generator of 2.7 is not modelled")
 
 
 #: Blocks that the generator goes on by for each sample, rounded up to four of them, for all distributions.
@@ -84,7 +140,7 @@ def drawn_size(data: MultinomialData, logits: Array, samples: Array) -> int:
     return int(64 * len(logits) * max(int(samples), 0) + 64 * logits.shape[1])
 
 
-def eval_multinomial(data: MultinomialData, session: Session, logits: Array, samples: Array) -> Array:
+def eval_multinomial(data: MultinomialData, session: CalledSubgraphs, logits: Array, samples: Array) -> Array:
     """Source: GenerateMultinomialNumbers. float64 sums in class order; each sample is a search among them."""
     rows, count = len(logits), int(samples)
     if count < 0:
@@ -131,17 +187,17 @@ def prepare_bits(node: Node, arithmetic: Arithmetic) -> Prepared:
 
 def eval_bits(data: BitsData, state: Array) -> tuple[Array, Array]:
     """Source: FillOutputBuffer. The counter is 64 bits of the state and wraps; Philox's upper half stays."""
-    width = 2 if data.is_threefry else philox.WORDS
+    width = 2 if data.is_threefry else random.WORDS
     words = prod(data.shape) * data.dtype.itemsize // 4
     calls = -(-words // width)
     counters = state[1] + np.arange(calls, dtype=np.uint64)
     parts = [_low(counters), _high(counters)]
     key = int(state[0])
     if data.is_threefry:
-        bits = threefry.rounds((key & 0xFFFFFFFF, key >> 32), np.stack(parts, axis=-1).astype(np.uint32))
+        bits = random.threefry_rounds((key & 0xFFFFFFFF, key >> 32), np.stack(parts, axis=-1).astype(np.uint32))
     else:
         upper = np.broadcast_to(state[2] if len(state) == 3 else state[0], counters.shape)
-        bits = philox.rounds(key, np.stack([*parts, _low(upper), _high(upper)], axis=-1))
+        bits = random.rounds(key, np.stack([*parts, _low(upper), _high(upper)], axis=-1))
     new = state.copy()
     new[1] = new[1] + np.uint64(calls)
     return new, bits.reshape(-1)[:words].copy().view(data.dtype).reshape(data.shape)
@@ -158,7 +214,10 @@ def _high(values: Array) -> Array:
 KERNELS = (
     *kernels("RANDOM_UNIFORM", unit_floats),
     *NORMAL,
-    *valid(tflite(until="tflite-2.7"), *(replace(row, prepare=refuse_normal) for row in NORMAL)),
+    *valid(
+        tflite(until="tflite-2.7"),
+        *(replace(row, prepare=undefined("the generator of 2.7 is not modelled")) for row in NORMAL),
+    ),
     Kernel("MULTINOMIAL", "float32 int32 -> int32|int64", prepare_multinomial, (1, 1), session=True),
     Kernel("STABLEHLO_RNG_BIT_GENERATOR", "uint64 -> uint64 int32|uint32|int64|uint64", prepare_bits, (1, 1)),
 )

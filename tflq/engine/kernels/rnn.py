@@ -29,12 +29,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.engine.kernels.families.recurrent.activation import function_of
-from tflq.engine.kernels.families.recurrent.binding import Inputs, bind
-from tflq.engine.kernels.families.recurrent.promises import floats_unclaimed
-from tflq.engine.kernels.families.recurrent.rnn import Cell, check_cell, is_asymmetric
-from tflq.engine.kernels.filling import Call, Form, updating
-from tflq.engine.kernels.kernel import Kernel, Node, Operand, Prepared, valid
+from tflq.engine.kernels.checks import require_rank
+from tflq.engine.kernels.families.recurrent.parts import Inputs, bind, floats_unclaimed, function_of
+from tflq.engine.kernels.families.recurrent.rnn import RnnCell, check_cell, is_asymmetric
+from tflq.engine.kernels.kernel import Call, Form, Kernel, Node, Operand, Prepared, updating, valid
 from tflq.engine.kernels.validity import tflite
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.errors import UndefinedResultError
@@ -46,102 +44,49 @@ _STATE = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StepData:
-    """Constants of a step."""
+class CellData:
+    """Constants of one cell."""
 
-    cell: Callable[[Inputs], Cell]
+    cell: Callable[[Inputs], RnnCell]
     units: int
+    time_major: bool  # True of a step, too: it is a sequence of one
 
 
-def prepare_step(node: Node, arithmetic: Arithmetic) -> Prepared:
+def prepare_cell(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Check the shapes and bind the cell."""
-    x = node.input(0)
-    node.check(len(x.shape) == 2, "number of dimensions", x, expected=2, got=len(x.shape))
-    batch, depth = x.shape
-    units = check_cell(node, _CELL, node.input(_STATE), batch, depth)
+    x, is_step = node.input(0), node.op == "RNN"
+    require_rank(node, x, 2 if is_step else 3)
+    time_major = is_step or bool(node.options.get("time_major", False))
+    units = check_cell(node, _CELL, node.input(_STATE), x.shape[-2 if time_major else 0], x.shape[-1])
     activation = function_of(node)
-    data = StepData(bind(node, _CELL, lambda inputs: Cell.of(node, inputs, _CELL, activation)), units)
-    return Prepared(((batch, units),), data, eval_step, updates=(_STATE,))
+    data = CellData(bind(node, _CELL, lambda inputs: RnnCell.of(node, inputs, _CELL, activation)), units, time_major)
+    return Prepared(((*x.shape[:-1], units),), data, eval_cell, updates=(_STATE,))
 
 
-def _step_form(data: StepData, *inputs: Array | None) -> list[Form]:
+def _form(data: CellData, *inputs: Array | None) -> list[Form]:
     x = inputs[0]
     assert x is not None
-    return [((len(x), data.units), np.dtype(np.float32))]
+    return [((*x.shape[:-1], data.units), np.dtype(np.float32))]
 
 
-@updating(_step_form, _STATE)
-def eval_step(data: StepData, outs: Sequence[Array], *inputs: Array | None) -> Call:
-    """Source: rnn::EvalFloat, EvalHybrid. The output and the new hidden state are the same."""
+@updating(_form, _STATE)
+def eval_cell(data: CellData, outs: Sequence[Array], *inputs: Array | None) -> Call:
+    """Source: rnn::EvalFloat, EvalHybrid; unidirectional_sequence_rnn EvalFloat, EvalHybrid."""
     x, hidden = inputs[0], inputs[_STATE]
     assert x is not None
     assert hidden is not None
-    moment, out = np.ascontiguousarray(x)[None], outs[0][None]
+    moments, out = (a.reshape((1, *a.shape)[-3:]) for a in (np.ascontiguousarray(x), outs[0]))
 
     def call() -> None:
-        data.cell(inputs).run(moment, None, hidden, out, time_major=True, backwards=False, rounds=1)
+        data.cell(inputs).run(moments, None, hidden, out, time_major=data.time_major, backwards=False, rounds=1)
 
     return call
 
 
-STEP = (
-    Kernel("RNN", "float32 float32 float32 float32 float32 -> float32", prepare_step, (1, 3)),
-    Kernel("RNN", "float32 int8|uint8 int8|uint8 float32 float32 -> float32", prepare_step, (1, 3)),
-)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SequenceData:
-    """Constants of the loop over a sequence."""
-
-    cell: Callable[[Inputs], Cell]
-    units: int
-    time_major: bool
-
-
-def prepare_sequence(node: Node, arithmetic: Arithmetic) -> Prepared:
-    """Check the shapes and bind the cell."""
-    x = node.input(0)
-    node.check(len(x.shape) == 3, "number of dimensions", x, expected=3, got=len(x.shape))
-    time_major = bool(node.options.get("time_major", False))
-    batch = x.shape[1 if time_major else 0]
-    units = check_cell(node, _CELL, node.input(_STATE), batch, x.shape[2])
-    activation = function_of(node)
-    data = SequenceData(bind(node, _CELL, lambda inputs: Cell.of(node, inputs, _CELL, activation)), units, time_major)
-    return Prepared(((*x.shape[:2], units),), data, eval_sequence, updates=(_STATE,))
-
-
-def _sequence_form(data: SequenceData, *inputs: Array | None) -> list[Form]:
-    x = inputs[0]
-    assert x is not None
-    return [((*x.shape[:2], data.units), np.dtype(np.float32))]
-
-
-@updating(_sequence_form, _STATE)
-def eval_sequence(data: SequenceData, outs: Sequence[Array], *inputs: Array | None) -> Call:
-    """Source: unidirectional_sequence_rnn EvalFloat, EvalHybrid."""
-    x, hidden, out = inputs[0], inputs[_STATE], outs[0]
-    assert x is not None
-    assert hidden is not None
-    moments = np.ascontiguousarray(x)
-
-    def call() -> None:
-        cell = data.cell(inputs)
-        cell.run(moments, None, hidden, out, time_major=data.time_major, backwards=False, rounds=1)
-
-    return call
-
-
-SEQUENCE = (
-    Kernel(
-        "UNIDIRECTIONAL_SEQUENCE_RNN", "float32 float32 float32 float32 float32 -> float32", prepare_sequence, (1, 3)
-    ),
-    Kernel(
-        "UNIDIRECTIONAL_SEQUENCE_RNN",
-        "float32 int8|uint8 int8|uint8 float32 float32 -> float32",
-        prepare_sequence,
-        (1, 3),
-    ),
+ONE = tuple(
+    Kernel(op, f"float32 {w} {w} float32 float32 -> float32", prepare_cell, (1, 3))
+    for op in ("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN")
+    for w in ("float32", "int8|uint8")
 )
 
 _FORWARD, _FORWARD_STATE, _FORWARD_AUX = (1, 2, 3), 4, 10
@@ -153,7 +98,7 @@ _AUX = 9
 class BothData:
     """Constants of the loops over both directions."""
 
-    cells: Callable[[Inputs], tuple[Cell, Cell]]
+    cells: Callable[[Inputs], tuple[RnnCell, RnnCell]]
     units: tuple[int, int]
     time_major: bool
     merge: bool
@@ -167,7 +112,7 @@ def prepare_both(node: Node, arithmetic: Arithmetic) -> Prepared:
     """Check the shapes and bind both cells."""
     node.check(len(node.inputs) == 12, "number of inputs", expected=12, got=len(node.inputs))
     x, aux = node.input(0), node.optional(_AUX)
-    node.check(len(x.shape) == 3, "number of dimensions", x, expected=3, got=len(x.shape))
+    require_rank(node, x, 3)
     time_major = bool(node.options.get("time_major", False))
     batch, depth = x.shape[1 if time_major else 0], x.shape[2]
     units = (
@@ -185,10 +130,10 @@ def prepare_both(node: Node, arithmetic: Arithmetic) -> Prepared:
     if hybrid and merge and time_major and batch > 1 and not is_asymmetric(node):
         raise UndefinedResultError(node.op, "merged 8-bit outputs of several batches, time first, read through null")
 
-    def build(inputs: Inputs) -> tuple[Cell, Cell]:
+    def build(inputs: Inputs) -> tuple[RnnCell, RnnCell]:
         return (
-            Cell.of(node, inputs, _FORWARD, activation, _FORWARD_AUX if use_aux else -1),
-            Cell.of(node, inputs, _BACKWARD, activation, _BACKWARD_AUX if use_aux else -1),
+            RnnCell.of(node, inputs, _FORWARD, activation, _FORWARD_AUX if use_aux else -1),
+            RnnCell.of(node, inputs, _BACKWARD, activation, _BACKWARD_AUX if use_aux else -1),
         )
 
     data = BothData(
@@ -279,4 +224,4 @@ BOTH = (
     Kernel("BIDIRECTIONAL_SEQUENCE_RNN", _types("int8|uint8"), prepare_both, (1, 3)),
 )
 
-KERNELS = (*STEP, *SEQUENCE, *BOTH, *valid(tflite(until="tflite-2.14"), *floats_unclaimed(STEP, SEQUENCE, BOTH)))
+KERNELS = (*ONE, *BOTH, *valid(tflite(until="tflite-2.14"), *floats_unclaimed(ONE, BOTH)))

@@ -34,7 +34,7 @@ REF, OPT, XNNPACK = "ref", "opt", "xnnpack"
 
 
 @dataclass(frozen=True, slots=True)
-class Runtime:
+class RuntimeConditions:
     """The coordinates of a runtime: `library` is empty for TensorFlow Lite and LiteRT, whose release the others follow.
 
     `vectors`: the package holds the vector code that is written for NEON, on x86-64 by way of SSE.
@@ -62,7 +62,7 @@ class When:
         if not _ORDER[self.since] <= _ORDER[self.until]:
             raise ValueError(f"no release lies between {self.since} and {self.until}")
 
-    def holds(self, runtime: Runtime) -> bool:
+    def holds(self, runtime: RuntimeConditions) -> bool:
         """Return whether the runtime meets every part of the condition."""
         return (
             (self.libraries is None or runtime.library in self.libraries)

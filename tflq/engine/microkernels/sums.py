@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.addresses import Unavailable
 from tflq.engine.jit.compiled import Int, compiled, writes
+from tflq.engine.jit.native import Unavailable
 from tflq.engine.jit.pieces import in_pieces
-from tflq.engine.microkernels import called
-from tflq.engine.microkernels.emitted import Arguments
-from tflq.engine.microkernels.forms import Form, choose
-from tflq.engine.microkernels.kernel import SumKernel
-from tflq.engine.microkernels.roundings import Scaling, Step
+from tflq.engine.microkernels import kernel as called
+from tflq.engine.microkernels.kernel import Arguments, SumKernel, VectorForm, choose, through
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
 from tflq.engine.numerics.rounding import clamp, wrap_int32
-from tflq.engine.numerics.stages import OutputPipeline, OutputStage
+from tflq.engine.numerics.stages import OutputPipeline, OutputStage, VectorStep
 from tflq.typing import Array
 
 
@@ -45,7 +41,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sums:
+class ScaledSums:
     """Sums bound to a kernel."""
 
     kernel: SumKernel
@@ -64,29 +60,31 @@ class Sums:
         return sums_into.bound(*codes[:2], self.address, self.kernel.lanes, *constants, codes[2])
 
 
-def sums_of(first: Term, second: Term, sign: int, pipeline: OutputPipeline, form: Form | None = None) -> Sums | None:
+def sums_of(
+    first: Term, second: Term, sign: int, pipeline: OutputPipeline, form: VectorForm | None = None
+) -> ScaledSums | None:
     """Prepare first + sign * second, then `pipeline`, which scales all elements alike.
 
     Both operands have the same type of codes. Return None if the result would not be exact, or if this processor has no
     form, which is its best unless it is given.
     """
     form = form or choose(True)
-    of_first, of_second = (Scaling.of(term.stage, term.largest) for term in (first, second))
-    scaling = Scaling.of(pipeline.stage, first.largest_scaled + second.largest_scaled)
+    of_first, of_second = (term.stage.scaling(term.largest) for term in (first, second))
+    scaling = pipeline.stage.scaling(first.largest_scaled + second.largest_scaled)
     if form is None or of_first is None or of_second is None or scaling is None:
         return None
     kernel = SumKernel(
         form.lanes, first.codes.name, of_first.steps, of_second.steps, sign, scaling.steps, pipeline.dtype.name
     )
     try:
-        address = address_of(kernel)
+        address = sum_into.address(kernel)
     except Unavailable:
         return None
     placed: list[Any] = []
     for term, scaled in ((first, of_first), (second, of_second)):
         placed += [np.int32(term.zero_point), np.int32(term.left), *(values[0] for values in scaled.constants)]
     constants = constants_of([*placed, *(values[0] for values in scaling.constants)])
-    return Sums(kernel, address, constants, pipeline.zero_point, pipeline.clamp)
+    return ScaledSums(kernel, address, constants, pipeline.zero_point, pipeline.clamp)
 
 
 def constants_of(values: list[Any]) -> Array:
@@ -97,12 +95,6 @@ def constants_of(values: list[Any]) -> Array:
     for place, value in zip(places, values, strict=True):
         place[: value.itemsize] = np.frombuffer(value.tobytes(), np.uint8)
     return places.reshape(-1).view(np.int64)
-
-
-@cache
-def address_of(kernel: SumKernel) -> int:
-    """Return the address of a sum, which `sum_into` takes."""
-    return sum_into.address(kernel, definition(kernel))
 
 
 def definition(kernel: SumKernel) -> Callable[..., None]:
@@ -127,35 +119,24 @@ def definition(kernel: SumKernel) -> Callable[..., None]:
         def take(kind: str) -> Any:
             return next(words)[: np.dtype(kind).itemsize].view(kind)[0]
 
-        def of(steps: tuple[Step, ...]) -> list[tuple[Step, list[Any]]]:
-            return [(step, [take(kind) for kind in step.types]) for step in steps]
+        def operand(steps: Sequence[VectorStep]) -> tuple[int, int, Sequence[VectorStep], list[Any]]:
+            zero, left = int(take("int32")), int(take("int32"))
+            return zero, left, steps, [take(kind) for step in steps for kind in step.types]
 
-        inputs = [(take("int32"), take("int32"), of(steps)) for steps in (kernel.first, kernel.second)]
-        scaling = of(kernel.steps)
+        inputs = [operand(steps) for steps in (kernel.first, kernel.second)]
+        scaling = [take(kind) for step in kernel.steps for kind in step.types]
         for i in range(passes * kernel.lanes):
             terms = []
-            for code, (zero, left, steps) in zip((first[a_at + i], second[b_at + i]), inputs, strict=True):
-                terms.append(_through(steps, wrap_int32((int(code) - int(zero)) << int(left))))
-            total = wrap_int32(int(terms[0]) + kernel.sign * int(terms[1]))
-            written[out_at + i] = clamp(wrap_int32(_through(scaling, total) + zero_point), low, high)
+            for code, (zero, left, steps, own) in zip((first[a_at + i], second[b_at + i]), inputs, strict=True):
+                terms.append(int(through(steps, wrap_int32((int(code) - zero) << left), own)))
+            total = wrap_int32(terms[0] + kernel.sign * terms[1])
+            written[out_at + i] = clamp(wrap_int32(through(kernel.steps, total, scaling) + zero_point), low, high)
 
     return define
 
 
-def _through(steps: list[tuple[Step, list[Any]]], value: Any) -> Any:
-    for step, constants in steps:
-        value = step.define(value, *constants)
-    return value
-
-
-def _write(module: Any, kernel: SumKernel, name: str) -> Any:
-    from tflq.engine.microkernels.sum_emission import emit_sum
-
-    return emit_sum(module, kernel, name)
-
-
 def _operands(at: Arguments) -> tuple[Any, ...]:
-    from tflq.engine.microkernels.sum_emission import SumOperands
+    from tflq.engine.microkernels.emission import SumOperands
 
     return SumOperands(
         first=at.address("a", at.number("a_at")),
@@ -169,7 +150,7 @@ def _operands(at: Arguments) -> tuple[Any, ...]:
     )
 
 
-@called.by_address(_write, _operands)
+@called.by_address(_operands, definition)
 @compiled
 def sum_into(
     at: Int,

@@ -5,16 +5,15 @@ Values are llvmlite's, of type <lanes x i32> unless stated otherwise. int32 wrap
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from llvmlite import ir
 
 Value = Any
-#: A named tuple of a function's arguments.
-T = TypeVar("T", bound=Any)
 I8, I16, I32, I64 = (ir.IntType(width) for width in (8, 16, 32, 64))
 FLOAT, DOUBLE = ir.FloatType(), ir.DoubleType()
+ADDRESS, ZERO = I8.as_pointer(), ir.Constant(I64, 0)
 
 #: Added to a float32 below 2**22 in magnitude, it leaves the integer nearest to it, half to even, in the low bits.
 _TO_INTEGER = 12582912.0
@@ -180,23 +179,36 @@ class Vectors:
         return ir.Constant(kind, [number] * kind.count)
 
 
-def written(
-    module: ir.Module, name: str, kinds: T, write: Callable[[ir.IRBuilder, T], None], *, are_apart: bool = True
-) -> ir.Function:
-    """Write a function into `module`, which has none of this name.
+class Loop:
+    """A loop that runs once at least. Between its making and `end`, code is written into its body.
 
     Args:
-        module: The module.
-        name: The function's name.
-        kinds: The types of its arguments, as the named tuple that `write` gets of their values.
-        write: Writes the body, without its return.
-        are_apart: The arrays behind the addresses share no memory.
+        builder: Writes the code.
+        name: The name of the body's block.
+        begin: What the loop carries from pass to pass, before the first one.
+        number: The number of the first pass, int64.
     """
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
-    for argument in function.args:
-        if are_apart and argument.type.is_pointer:
-            argument.add_attribute("noalias")
-    builder = ir.IRBuilder(function.append_basic_block())
-    write(builder, type(kinds)(*function.args))
-    builder.ret_void()
-    return function
+
+    def __init__(self, builder: ir.IRBuilder, name: str, begin: Sequence[Value] = (), number: Value = ZERO) -> None:
+        before, self._builder, self._body = builder.block, builder, builder.append_basic_block(name)
+        builder.branch(self._body)
+        builder.position_at_end(self._body)
+        self._phis = [builder.phi(value.type) for value in (number, *begin)]
+        self._join(before, (number, *begin))
+        self.number, *self.carried = self._phis
+
+    def end(self, limit: Value, carried: Sequence[Value] = (), number: Value | None = None) -> None:
+        """End the body: what is carried on, and the number of the next pass, which takes place if it is below `limit`.
+
+        By default, it is that of this pass and 1.
+        """
+        builder = self._builder
+        following = builder.add(self.number, ir.Constant(I64, 1)) if number is None else number
+        self._join(builder.block, (following, *carried))
+        after = builder.append_basic_block("after")
+        builder.cbranch(builder.icmp_signed("<", following, limit), self._body, after)
+        builder.position_at_end(after)
+
+    def _join(self, block: Value, values: Sequence[Value]) -> None:
+        for phi, value in zip(self._phis, values, strict=True):
+            phi.add_incoming(value, block)

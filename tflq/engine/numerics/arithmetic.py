@@ -9,13 +9,12 @@ from typing import Any, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.engine.numerics.block_products import BlockProduct
-from tflq.engine.numerics.dynamic_range_float32 import Rescale, rescale_fused
+from tflq.engine.numerics.dynamic_range import BlockProduct, Rescale, rescale_fused
 from tflq.engine.numerics.eigen import FIRST_LEVEL_CACHE
-from tflq.engine.numerics.float32_stages import FloatRoundingEven
-from tflq.engine.numerics.multiply_add import MultiplyAdd, round_apart
-from tflq.engine.numerics.stages import DoubleRounding, HalfUpTwice, OutputStage, Reals, SingleRounding, StageOf
-from tflq.engine.numerics.xnnpack_functions import AVX2, Functions
+from tflq.engine.numerics.estimates import MultiplyAdd, round_apart
+from tflq.engine.numerics.stage_roundings import DoubleRounding, FloatRoundingEven, HalfUpTwice, SingleRounding
+from tflq.engine.numerics.stages import OutputStage, Reals, StageOf
+from tflq.engine.numerics.xnnpack import AVX2, Functions
 
 
 @dataclass(frozen=True, slots=True)

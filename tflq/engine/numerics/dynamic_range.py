@@ -6,6 +6,21 @@ the products.
 Source: LiteRT 2.3 optimized/neon_tensor_utils.cc NeonSymmetricQuantizeFloats, NeonAsymmetricQuantizeFloats;
 optimized/sse_tensor_utils.cc SseMatrixBatchVectorMultiplyAccumulateImpl, SseReductionSumVector, as compiled with SSE4.1
 and without AVX2.
+
+Float activations against narrow weights as XNNPACK has them: rows always quantized asymmetrically, in float32.
+
+Source: XNNPACK's xnn_f32_qd8_asymmetric_quantization_params, f32-qs8 vcvt and qd8-f32 matrix products.
+
+Products of quantized rows with weights of four bits whose scales belong to blocks of inputs.
+
+Each block's sum is an exact integer; sums of blocks are added in float32, in an order that depends on the machine.
+Source: XNNPACK, qd8-f32-qb4w-gemm and packing.cc xnn_pack_qs8_qb4w_gemm_goi_w.
+
+Rows of floats against weights of four bits, packed two in a byte for vector code.
+
+Packed weights are unsigned: an offset is added to each, and its share is subtracted at the end. With the offset 7, -8
+does not fit. It becomes 8, and its bits spill into neighbours.
+Source: LiteRT 2.3 optimized/4bit/sse_fully_connected.cc, fully_connected_common.h, as compiled with SSSE3.
 """
 
 from __future__ import annotations
@@ -18,12 +33,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.engine.jit.compiled import Int, Real, compiled
-from tflq.engine.jit.mapped import release
+from tflq.engine.jit.compiled import Int, Real, compiled, writes
+from tflq.engine.jit.flushing import multiply_add_once
+from tflq.engine.jit.images import release
 from tflq.engine.jit.pieces import in_pieces, matmul
-from tflq.engine.numerics.byte_rows import in_place, row_product, suits
-from tflq.engine.numerics.contract import Contraction, accumulators_int32
-from tflq.engine.numerics.lanes import holds_zeros
+from tflq.engine.numerics.estimates import fuse
+from tflq.engine.numerics.products import Contraction, accumulators_int32, holds_zeros, in_place, row_product, suits
 from tflq.engine.numerics.rounding import INT32_MAX, float_to_int32, round_half_away, wrap_int32
 from tflq.errors import UndefinedResultError
 from tflq.typing import Array
@@ -37,7 +52,7 @@ Ints32 = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class QuantizedRows:
     """Quantized rows: x[b] = scale[b] * (codes[b] - zero_point[b])."""
 
     codes: Ints8  # (B, K)
@@ -50,7 +65,7 @@ class Rows:
         return not self.zero_point.any()
 
 
-def quantize_rows(x: Floats, asymmetric: bool) -> Rows:
+def quantize_rows(x: Floats, asymmetric: bool) -> QuantizedRows:
     """Quantize each row of `x` (B, K) by itself. Raises UndefinedResultError for NaN and infinities.
 
     The original converts the results of NaN and infinities to integers, which is undefined, and its groups of four and
@@ -60,7 +75,7 @@ def quantize_rows(x: Floats, asymmetric: bool) -> Rows:
     """
     if not np.isfinite(x).all():
         raise UndefinedResultError("BatchQuantizeFloats", "a row to be quantized holds NaN or an infinity")
-    rows = Rows(np.empty(x.shape, np.int8), np.empty(len(x), np.float32), np.zeros(len(x), np.int32))
+    rows = QuantizedRows(np.empty(x.shape, np.int8), np.empty(len(x), np.float32), np.zeros(len(x), np.int32))
     source = np.ascontiguousarray(x)
     if asymmetric:
         _quantize_asymmetric(source, rows.codes, rows.scale, rows.zero_point)
@@ -291,7 +306,7 @@ class ByteMatrix:
             sums += _sums(self.lowest(), np.minimum(codes[:, : self.losing], 0))
         return sums
 
-    def accumulate(self, rows: Rows, out: Floats) -> None:
+    def accumulate(self, rows: QuantizedRows, out: Floats) -> None:
         """Add the rows times the weights to `out` (B, N): an int32 sum, converted to float32, times the product of the
         scales.
         """
@@ -326,3 +341,324 @@ def row_sums(codes: Ints8) -> Ints32:
         sums[start : start + step] = wrapped + part[:, singles:].sum(axis=1, dtype=np.int32)
         release(part)
     return sums
+
+
+#: Sums (R, O), scales of the rows (R, 1), scales of the weights (O,), bias (O,) -> results, all float32.
+Rescale = Callable[[Floats, Floats, Floats, Floats], NDArray[np.float32]]
+
+
+def quantize_rows_float32(x: Floats) -> QuantizedRows:
+    """Quantize each row of `x` (B, K) by itself; ranges include 0. Raises UndefinedResultError if not finite."""
+    if not np.isfinite(x).all():
+        raise not_finite()
+    rows = QuantizedRows(np.empty(x.shape, np.int8), np.empty(len(x), np.float32), np.empty(len(x), np.int32))
+    _quantize(np.ascontiguousarray(x), rows.codes, rows.scale, rows.zero_point)
+    return rows
+
+
+def not_finite() -> UndefinedResultError:
+    """Return the error for rows that cannot be quantized."""
+    return UndefinedResultError("xnn_f32_qd8_asymmetric_quantization_params", "a row holds NaN or an infinity")
+
+
+@in_pieces(8, x="r", codes="r", scale="r", zero_point="r")
+@compiled
+def _quantize(x: Floats, codes: Ints8, scale: Floats, zero_point: Ints32) -> None:
+    """Quantize rows, half to even. The zero point is the candidate with the smaller error at the range's ends.
+
+    The caller guarantees: `x` and `codes` are (B, K), `scale` is (B) and `zero_point` (B).
+    """
+    lowest, highest = np.float32(-128), np.float32(127)
+    for b in range(x.shape[0]):
+        low, high = _bounds(x[b])
+        per_unit = np.float32(1) if low == high else np.float32(np.float32(255) / np.float32(high - low))
+        scaled_low, scaled_high = np.float32(low * per_unit), np.float32(high * per_unit)
+        from_low, from_high = np.float32(lowest + scaled_low), np.float32(highest + scaled_high)
+        is_low = np.float32(from_low + from_high) > np.float32(0)
+        zero = np.float32(lowest - scaled_low) if is_low else np.float32(highest - scaled_high)
+        zero = np.rint(min(max(zero, lowest), highest))
+        scale[b] = np.float32(np.float32(1) / per_unit)
+        zero_point[b] = np.int32(zero)
+        for k in range(x.shape[1]):
+            scaled = np.float32(x[b, k] * per_unit)
+            clamped = min(max(scaled, np.float32(lowest - zero)), np.float32(highest - zero))
+            codes[b, k] = np.int32(np.rint(clamped)) + np.int32(zero)
+
+
+@in_pieces(lambda x, weights, *_: len(x) * weights.size, x="r", out="r")
+@compiled
+def multiply_quantized(
+    x: Floats,
+    weights: Ints8,
+    scale: Floats,
+    bias: Floats,
+    is_fused: bool,
+    low: Real,
+    high: Real,
+    out: Floats,
+    undefined: Ints8,
+) -> None:
+    """Compute out = clamp(the rows of `x`, quantized as quantize_rows_float32 does, times `weights`, rescaled).
+
+    `is_fused` selects rescale_fused, else rescale_apart. If a row holds NaN or an infinity, `undefined` becomes 1
+    instead.
+
+    The caller guarantees: `x` is (B, K), `weights` (N, K), `scale` and `bias` (N), `out` (B, N), `undefined` (1).
+    """
+    rows, depth = x.shape
+    codes, row_scale = np.empty((rows, depth), np.int16), np.empty(rows, np.float32)
+    quantize_centred(x, codes, row_scale, np.empty(rows, np.int32), undefined)
+    if undefined[0]:
+        return
+    for b in range(rows):
+        row = codes[b]
+        for n in range(out.shape[1]):
+            factors, total = weights[n], np.int32(0)
+            for k in range(depth):
+                total += np.int32(row[k]) * np.int32(factors[k])
+            value = _rescaled(np.float32(np.int32(total)), row_scale[b], scale[n], bias[n], is_fused)
+            out[b, n] = _held(value, low, high)
+
+
+@compiled
+def _rescaled(total: Real, row: Real, scale: Real, bias: Real, is_fused: bool) -> Real:
+    """Return `rescale_fused` or `rescale_apart` of one sum."""
+    if is_fused:
+        return multiply_add_once(np.float32(total * row), scale, bias)
+    return np.float32(np.float32(total * np.float32(scale * row)) + bias)
+
+
+@compiled
+def _held(value: Real, low: Real, high: Real) -> Real:
+    """Return a number inside its limits; NaN passes."""
+    value = low if value < low else value
+    return high if value > high else value
+
+
+@writes("codes", "scale", "zero_point", "undefined")
+@in_pieces(8, x="r", codes="r", scale="r", zero_point="r")
+@compiled
+def quantize_centred(x: Floats, codes: Array, scale: Floats, zero_point: Ints32, undefined: Ints8) -> None:
+    """Quantize rows as quantize_rows_float32 does, less their zero points, as int16.
+
+    If a row holds NaN or an infinity, `undefined` becomes 1 instead.
+
+    The caller guarantees: `x` and `codes` are (B, K), `scale` and `zero_point` (B), `undefined` (1).
+    """
+    if not are_finite(x):
+        undefined[0] = 1
+        return
+    _quantize(x, codes, scale, zero_point)
+    for b in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            codes[b, k] -= np.int16(zero_point[b])
+
+
+@writes("out")
+@in_pieces(sums="r", first="r", out="r")
+@compiled
+def rescale_rows(
+    sums: Ints32,
+    first: Int,
+    row: Floats,
+    each: Int,
+    scale: Floats,
+    bias: Floats,
+    is_fused: bool,
+    low: Real,
+    high: Real,
+    out: Floats,
+) -> None:
+    """Rescale rows of sums from row `first` on, then clamp; `each` rows share a scale of `row`.
+
+    The caller guarantees: `sums` and `out` are (R, O), `scale` and `bias` (O), `row` has (first + R) / each elements.
+    """
+    for r in range(sums.shape[0]):
+        own = row[(first + r) // each]
+        for n in range(sums.shape[1]):
+            value = _rescaled(np.float32(sums[r, n]), own, scale[n], bias[n], is_fused)
+            out[r, n] = _held(value, low, high)
+
+
+def rescale_fused(sums: Floats, row: Floats, weights: Floats, bias: Floats) -> NDArray[np.float32]:
+    """Return the sum times the row's scale, rounded; that times the weights' scale plus the bias, rounded once."""
+    return fuse(sums * row, weights, bias)
+
+
+def rescale_apart(sums: Floats, row: Floats, weights: Floats, bias: Floats) -> NDArray[np.float32]:
+    """Return the sum times the product of both scales, plus the bias; each step is rounded."""
+    return np.asarray(sums * (weights * row) + bias)
+
+
+#: Inputs that one step of the AVX2 kernel reads, and lanes over which it spreads them: two in a row share a lane.
+_STEP, _LANES = 8, 4
+#: Inputs whose weights are summed at a time when they are packed: two steps.
+_PACKED = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Weights (O, K) of four bits, in blocks of `size` along K, with a scale for each block (O, K / size), float32.
+
+    Scales are bfloat16 values. `size` is a multiple of 32.
+    """
+
+    codes: NDArray[np.int8]
+    scales: Floats
+    size: int
+
+
+#: Rows (B, K), weights, bias (O,) -> results (B, O), float32.
+BlockProduct = Callable[[QuantizedRows, Blocks, Floats], Floats]
+
+
+def sum_in_four_lanes(rows: QuantizedRows, weights: Blocks, bias: Floats) -> Floats:
+    """Multiply as the AVX2 kernel does: four float32 sums a result, each over the inputs 2n and 2n + 1 modulo 8, added
+    in pairs.
+
+    The share of the zero point is a sum of its own, added to the first: 16 weights at a time, times their block's
+    scale; product and sum are each rounded. Sums of blocks, and at the end scale and bias, are fused multiply-adds.
+    """
+    (count, length), units = rows.codes.shape, len(weights.codes)
+    sums = np.zeros((count, units, _LANES), np.float32)
+    sums[..., 0] = _pack(weights) * rows.zero_point.astype(np.float32)[:, None]
+    for block in range(length // weights.size):
+        inputs = slice(block * weights.size, (block + 1) * weights.size)
+        codes, factors = (_lanes(values[:, inputs]) for values in (rows.codes, weights.codes))
+        exact = (codes @ factors.transpose(0, 2, 1)).transpose(1, 2, 0)  # below 2**24 up to 2**14 inputs a lane
+        sums = fuse(exact, weights.scales[:, block][None, :, None], sums)
+    total = (sums[..., 0] + sums[..., 1]) + (sums[..., 2] + sums[..., 3])
+    return fuse(total, rows.scale[:, None], bias[None, :])
+
+
+def sum_by_block(rows: QuantizedRows, weights: Blocks, bias: Floats) -> Floats:
+    """Multiply as the AVX-512 VNNI kernels do: one float32 sum a result, which begins with the share of the zero point.
+
+    Codes are unsigned there: 128 is added to each. Sums of blocks are fused multiply-adds; scale and bias are rounded
+    apart.
+
+    Source: XNNPACK, qd8-f32-qb4w-gemm-1x16c8-minmax-avx512vnni.
+    """
+    codes = rows.codes.astype(np.float64) + 128
+    zero_point = (rows.zero_point.astype(np.int64) + 128).astype(np.float32)
+    total = _pack(weights) * zero_point[:, None]
+    for block in range(codes.shape[1] // weights.size):
+        inputs = slice(block * weights.size, (block + 1) * weights.size)
+        exact = (codes[:, inputs] @ weights.codes[:, inputs].T.astype(np.float64)).astype(np.float32)
+        total = fuse(exact, weights.scales[None, :, block], total)
+    return np.asarray(total * rows.scale[:, None] + bias[None, :])
+
+
+def _pack(weights: Blocks) -> Floats:
+    """Return the amount that a zero point of 1 subtracts from each result, (O,)."""
+    total = np.zeros(len(weights.codes), np.float32)
+    for first in range(0, weights.codes.shape[1], _PACKED):
+        part = weights.codes[:, first : first + _PACKED].sum(1, np.int32).astype(np.float32)
+        total = total - part * weights.scales[:, first // weights.size]
+    return total
+
+
+def _lanes(codes: NDArray[np.int8]) -> Floats:
+    """Return codes (N, K) as float32 by lane, (lanes, N, K / lanes)."""
+    pairs = codes.reshape(len(codes), -1, _LANES, _STEP // _LANES)
+    return np.ascontiguousarray(pairs.transpose(2, 0, 1, 3), np.float32).reshape(_LANES, len(codes), -1)
+
+
+#: Weights of a row that are packed together, and bytes of which each holds two: one of the first half and one of the
+#: second.
+DEPTH = 32
+#: The byte of a negative sum.
+_BELOW = 0xFF
+
+
+def pack(weights: Ints8, offset: int) -> NDArray[np.uint8]:
+    """Return the values (N, K) that the kernel reads from the packed weights (N, K) of an even K.
+
+    With the offset 7, a -8 becomes 15, and so does the weight that shares its byte as the high half. In whole groups of
+    DEPTH, which vector code packs, a -8 of the first half also changes the weight two places later in the second half.
+
+    Source: SsePackInner.
+    """
+    units, length = weights.shape
+    lifted = np.full((units, -(-length // DEPTH), DEPTH), offset, np.uint8)
+    lifted.reshape(units, -1)[:, :length] = (weights.astype(np.int16) + offset) & _BELOW
+    first, second = lifted[..., : DEPTH // 2], lifted[..., DEPTH // 2 :]
+    low, high = second & 15, first | second
+    whole = slice(length // DEPTH)
+    pairs = first[:, whole].reshape(units, -1, DEPTH // 8, 2, 2)  # of bytes, and of codes in a byte of the file
+    carried = np.where(pairs[..., 0, :] == _BELOW, 15, 0).astype(np.uint8)
+    low[:, whole].reshape(pairs.shape)[..., 1, :] |= carried
+    high = (np.where(first == _BELOW, 15, first) | np.where(second == _BELOW, 15, 0)).astype(np.uint8)
+    return np.concatenate([high, low], axis=-1).reshape(units, -1)[:, :length]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedMatrix:
+    """Constant weights (N, K) of four bits, as packed."""
+
+    products: Contraction
+    scale: Floats  # (N,)
+    offset: int  # added to weights before they were packed
+
+    @classmethod
+    def of(cls, weights: Ints8, scale: Floats, offset: int) -> PackedMatrix:
+        """Pack `weights` of an even K."""
+        return cls(Contraction.of(pack(weights, offset).T, (-128, 127)), scale, offset)
+
+    def __call__(self, x: Floats, bias: Floats | None) -> Floats:
+        """Return the rows `x` (B, K) times the weights, plus bias, (B, N).
+
+        Rounding: offset times row scale times weight scale, plus bias, plus sum times row scale times weight scale,
+        each rounded.
+
+        Source: SseBatchQuantizeFloats4Bit, SseAssignBiasAndComputeOffsets, SseRunKernel, SseUnpack.
+        """
+        codes, scale = np.empty(x.shape, np.int8), np.empty(len(x), np.float32)
+        _packed_int4_quantize(np.ascontiguousarray(x), codes, scale)
+        share = -self.offset * codes.sum(1, dtype=np.int32)
+        out = (share.astype(np.float32) * scale)[:, None] * self.scale
+        if bias is not None:
+            out += bias
+        sums = self.products(codes.astype(self.products.real)).astype(np.float32)
+        out += sums * scale[:, None] * self.scale
+        return np.asarray(out)
+
+
+@in_pieces(8, x="r", codes="r", scale="r")
+@compiled
+def _packed_int4_quantize(x: Floats, codes: Ints8, scale: Floats) -> None:
+    """Quantize rows symmetrically.
+
+    Quotients are float64, rounded to float32. NaN is no largest magnitude; what leaves int32 becomes 0.
+
+    The caller guarantees: `x` and `codes` are (B, K), `scale` is (B).
+    """
+    for b in range(x.shape[0]):
+        largest = np.float32(0)
+        for k in range(x.shape[1]):
+            if largest < abs(x[b, k]):
+                largest = abs(x[b, k])
+        if largest == 0:
+            largest = np.float32(127)
+        inverse = np.float32(127.0 / np.float64(largest))
+        scale[b] = np.float32(np.float64(largest) / 127.0)
+        for k in range(x.shape[1]):
+            codes[b, k] = np.int8(float_to_int32(round_half_away(np.float64(x[b, k] * inverse))))
+
+
+def blocks(codes: Array, zero_point: Ints32, weights: Ints8, scales: Floats) -> Floats:
+    """Return quantized rows (B, K) times weights (N, K) with a scale for each block of a row (N, blocks), (B, N).
+
+    Rounding: each block's sum times its scale, then the sum over blocks, in order; the share of the zero point is
+    summed alike and subtracted.
+
+    Source: fully_connected.cc EvalBlockwise4Bit.
+    """
+    units, count = scales.shape
+    out, share = np.zeros((len(codes), units), np.float32), np.zeros(units, np.float32)
+    runs = codes.reshape(len(codes), count, -1).astype(np.float32)
+    parts = weights.reshape(units, count, -1).astype(np.float32)
+    for block in range(count):
+        out += runs[:, block] @ parts[:, block].T * scales[:, block]
+        share += scales[:, block] * parts[:, block].sum(1)
+    return np.asarray(out - zero_point.astype(np.float32)[:, None] * share, np.float32)

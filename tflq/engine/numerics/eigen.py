@@ -1,23 +1,36 @@
-"""Float32 matrix products in the order in which Eigen computes them on x86 with SSE.
+"""Float32 products and functions as Eigen computes them on x86.
+
+Float32 matrix products in the order in which Eigen computes them on x86 with SSE.
 
 LiteRT's recurrent operators call Eigen even in the reference resolver. A product's partial sums depend on its sizes
 and, beyond a depth of 680, on the first-level cache: four lanes, every product and sum rounded, no fused multiply-add.
 Source: Eigen 5 (LiteRT 2.3): GeneralProduct.h, products/GeneralMatrixVector.h, GeneralBlockPanelKernel.h, Redux.h,
 InnerProduct.h; LiteRT 2.3 cpu_backend_gemm_eigen.cc.
+
+Float32 exp, tanh and logistic as Eigen computes them on x86 with SSE: groups of four, then the rest.
+
+Source: Eigen 5 (the pin of LiteRT 2.3): functors/UnaryFunctors.h and the packet math of exp, tanh and logistic.
+
+The complementary error function as Eigen computes it on x86 with SSE and no fused multiply-add.
+
+Source: Eigen 5 (the pin of LiteRT 2.3): SpecialFunctionsImpl.h generic_fast_erfc<float>; GenericPacketMathFunctions.h
+pexp_float, twoprod_low, veltkamp_splitting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.engine.jit.compiled import Int, Real, compiled
 from tflq.engine.jit.pieces import in_pieces
+from tflq.engine.numerics.libm import Elementwise, Floats, expf, over
 
-Floats = NDArray[np.float32]
-Dot = Callable[[Floats, Floats, Floats], None]
+EigenFloats = NDArray[np.float32]
+Dot = Callable[[EigenFloats, EigenFloats, EigenFloats], None]
 
 #: Products whose depth, rows and columns add up to less are computed coefficient by coefficient.
 _COEFFICIENT_BASED = 20
@@ -27,7 +40,9 @@ _UNBLOCKED = 48
 FIRST_LEVEL_CACHE = 32 << 10
 
 
-def product(columns: Floats, x: Floats, dot: Dot | None = None, cache: int = FIRST_LEVEL_CACHE) -> Floats:
+def product(
+    columns: EigenFloats, x: EigenFloats, dot: Dot | None = None, cache: int = FIRST_LEVEL_CACHE
+) -> EigenFloats:
     """Multiply x (B, K) by `columns` (K, N), the weights transposed: (B, N). Both are C-contiguous.
 
     `dot` computes the product of one row and one column; the default is Eigen 5's. `cache` is the size in bytes of the
@@ -79,7 +94,7 @@ def across(a: Real, b: Real, c: Real, d: Real) -> Real:
 
 
 @compiled
-def add_row(row: Floats, factor: Real, out: Floats) -> None:
+def add_row(row: EigenFloats, factor: Real, out: EigenFloats) -> None:
     """Add row * factor to `out`, both 1-D.
 
     The caller guarantees: `row` has the size of `out`.
@@ -90,7 +105,7 @@ def add_row(row: Floats, factor: Real, out: Floats) -> None:
 
 @in_pieces(lambda columns, x, out: x.size * out.shape[1], x="r", out="r")
 @compiled
-def matrix_vector(columns: Floats, x: Floats, out: Floats) -> None:
+def matrix_vector(columns: EigenFloats, x: EigenFloats, out: EigenFloats) -> None:
     """Multiply where one side has a single row: lanes over k, then across, then the rest of k in order.
 
     The caller guarantees: `columns` is (K, N), `x` (B, K), `out` (B, N), and K > 0.
@@ -111,7 +126,7 @@ def matrix_vector(columns: Floats, x: Floats, out: Floats) -> None:
 
 @in_pieces(lambda columns, x, out: x.size * out.shape[1], x="r", out="r")
 @compiled
-def coefficients(columns: Floats, x: Floats, out: Floats) -> None:
+def coefficients(columns: EigenFloats, x: EigenFloats, out: EigenFloats) -> None:
     """Compute each coefficient by itself: packets in two alternating accumulators. Source: redux_impl (linear,
     vectorized).
 
@@ -149,7 +164,7 @@ def coefficients(columns: Floats, x: Floats, out: Floats) -> None:
 
 
 @compiled
-def _inner_product(columns: Floats, x: Floats, out: Floats) -> None:
+def _inner_product(columns: EigenFloats, x: EigenFloats, out: EigenFloats) -> None:
     """Multiply one row by one row: packets in four alternating accumulators. Source: inner_product_impl.
 
     The caller guarantees: `columns` is (K, 1), `x` (1, K), `out` (1, 1), and K > 0.
@@ -182,7 +197,7 @@ def _inner_product(columns: Floats, x: Floats, out: Floats) -> None:
 
 @in_pieces(lambda columns, x, block, out: x.size * out.shape[1], x="r", out="r", step=4)
 @compiled
-def _block(columns: Floats, x: Floats, block: Int, out: Floats) -> None:
+def _block(columns: EigenFloats, x: EigenFloats, block: Int, out: EigenFloats) -> None:
     """Add up panels of `block` k in `out`. Units are in groups of 8, of 4, then alone; rows of x in groups of 4.
 
     Within a panel a sum runs over k in order. The exception is a unit in a group of 4, or alone, that meets a whole
@@ -210,7 +225,7 @@ def _block(columns: Floats, x: Floats, block: Int, out: Floats) -> None:
 
 
 @compiled
-def _even_and_odd(w: Floats, x: Floats, first: Int, last: Int) -> Real:
+def _even_and_odd(w: EigenFloats, x: EigenFloats, first: Int, last: Int) -> Real:
     """Return the product summed over even and odd k apart in whole groups of eight, then over the rest in order.
 
     The caller guarantees: `first` to `last` are places of `w` and `x`.
@@ -228,7 +243,7 @@ def _even_and_odd(w: Floats, x: Floats, first: Int, last: Int) -> Real:
 
 
 @compiled
-def _by_four(w: Floats, x: Floats, first: Int, last: Int) -> Real:
+def _by_four(w: EigenFloats, x: EigenFloats, first: Int, last: Int) -> Real:
     """Return the product summed over k modulo 4 apart in whole groups of four, then over the rest in order.
 
     The caller guarantees: `first` to `last` are places of `w` and `x`.
@@ -249,7 +264,7 @@ def _by_four(w: Floats, x: Floats, first: Int, last: Int) -> Real:
     return total
 
 
-def row_sums(x: Floats) -> Floats:
+def row_sums(x: EigenFloats) -> EigenFloats:
     """Return the sum of each row of x (R, N), C-contiguous and from a 16-byte boundary on: (R,).
 
     Source: redux_impl (linear, vectorized) of a column: whole aligned packets, then what lies before and behind them.
@@ -262,7 +277,7 @@ def row_sums(x: Floats) -> Floats:
 
 @in_pieces(x="r", out="r", step=4)
 @compiled
-def _row_sums_into(x: Floats, out: Floats) -> None:
+def _row_sums_into(x: EigenFloats, out: EigenFloats) -> None:
     """Write the sum of each row to `out`.
 
     The caller guarantees: `out` has an element for every row of `x`, none of which is empty.
@@ -297,3 +312,201 @@ def _row_sums_into(x: Floats, out: Floats) -> None:
         for k in range(first + packets, depth):
             total += row[k]
         out[r] = total
+
+
+def exp(x: Floats) -> Floats:
+    """Return exp of `x`, as written from a 16-byte boundary on, in any shape.
+
+    Whole groups of four go through a polynomial, the rest through libm.
+
+    Source: pexp_float without fused multiply-add; dense_assignment_loop_impl.
+    """
+    flat = np.ascontiguousarray(x).reshape(-1)
+    out = np.empty(flat.shape, np.float32)
+    whole = flat.size & ~3
+    out[:whole] = packet_exp(flat[:whole])
+    out[whole:] = expf(flat[whole:])
+    return out.reshape(x.shape)
+
+
+@compiled
+def _exp(value: Real) -> Real:
+    """Reduce x by multiples of log 2, then evaluate a polynomial."""
+    if value != value:
+        return value
+    if value < np.float32(-104.0):
+        return np.float32(0)
+    x = min(value, np.float32(88.723))
+    m = np.floor(x * np.float32(1.44269504088896341) + np.float32(0.5))
+    r = m * np.float32(-0.693359375) + x
+    r = m * np.float32(2.12194440e-4) + r
+    r2 = r * r
+    even = r2 * np.float32(1.37449637986719608306884765625e-3) + np.float32(4.166965186595916748046875e-2)
+    odd = r2 * np.float32(8.36894474923610687255859375e-3) + np.float32(0.16666518151760101318359375)
+    even = r2 * even + np.float32(0.49999988079071044921875)
+    p = r * odd + even
+    p = r2 * p + (r + np.float32(1))
+    return max(np.float32(np.float64(p) * 2.0**m), value)
+
+
+def tanh(x: Floats) -> Floats:
+    """Return tanh of `x`, of any shape, by a rational function, the same for packets and single elements.
+
+    Source: ptanh_float without fused multiply-add.
+    """
+    out = np.empty(x.shape, np.float32)
+    _tanh_into(np.ascontiguousarray(x).reshape(-1), out.reshape(-1))
+    return out
+
+
+@compiled
+def tanh_element(value: Real) -> Real:
+    """Return `tanh` of one element."""
+    clamp = np.float32(7.90738964080810547)
+    x = min(max(value, -clamp), clamp)
+    x2 = x * x
+    p = np.float32(1.394553628e-8) * x2 + np.float32(2.102733560e-5)
+    p = p * x2 + np.float32(3.520756727e-3)
+    p = p * x2 + np.float32(1.340216100e-1)
+    q = np.float32(8.015776984e-7) * x2 + np.float32(3.326951409e-4)
+    q = q * x2 + np.float32(2.597254514e-2)
+    q = q * x2 + np.float32(4.673548340e-1)
+    q = q * x2 + np.float32(1.0)
+    return (x2 * x * p + x) / q
+
+
+def logistic(x: Floats, offset: int = 0) -> Floats:
+    """Return 1 / (1 + exp(-x)) of `x`, of any shape, as written to memory `offset` elements behind a 16-byte boundary.
+
+    Whole aligned groups of four go through a polynomial; elements before and behind them go through the C library.
+    Source: dense_assignment_loop_impl, scalar_logistic_op<float>.
+    """
+    flat = np.ascontiguousarray(x).reshape(-1)
+    out = np.empty(flat.shape, np.float32)
+    head = min(-offset % 4, flat.size)
+    tail = head + ((flat.size - head) & ~3)
+    _logistic_into(flat[head:tail], out[head:tail])
+    if head or tail < flat.size:
+        rest = np.concatenate((flat[:head], flat[tail:]))
+        e = expf(np.minimum(rest, np.float32(_LARGEST_EXPONENT)))
+        e /= np.float32(1) + e
+        out[:head], out[tail:] = e[:head], e[head:]
+    return out.reshape(x.shape)
+
+
+#: From here on the logistic function is 1 in float32.
+_LARGEST_EXPONENT = 16.6355324
+
+
+@compiled
+def logistic_of_exp(value: Real) -> Real:
+    """Return the logistic function of a single element, by exp of the C library."""
+    largest = np.float32(_LARGEST_EXPONENT)
+    e = math.exp(largest if value > largest else value)
+    return e / (np.float32(1) + e)
+
+
+@compiled
+def logistic_element(value: Real) -> Real:
+    """Return the logistic function as in a group of four: exp(x / 2) squared over one plus itself.
+
+    Half of x is reduced by multiples of log 2, then a polynomial is evaluated.
+    """
+    if value < np.float32(-104.0):
+        return np.float32(0)
+    if value != value:
+        return value
+    half = np.float32(0.5)
+    x = min(value, np.float32(_LARGEST_EXPONENT)) * half
+    m = np.floor(x * np.float32(1.44269504088896341) + half)
+    r = m * np.float32(-0.693359375) + x
+    r = m * np.float32(2.12194440e-4) + r
+    r2 = r * r
+    even = r2 * np.float32(4.1898667812347412109375e-2) + np.float32(0.49999141693115234375)
+    odd = r2 * np.float32(8.33471305668354034423828125e-3) + np.float32(0.16666877269744873046875)
+    p = r * odd + even
+    p = r2 * p + (r + np.float32(1))
+    e = p * np.float32(2.0**m)
+    e = e * e
+    return e / (np.float32(1) + e)
+
+
+#: exp of whole groups of four.
+packet_exp = Elementwise(over(_exp, 8))
+_tanh_into, _logistic_into = over(tanh_element, 8), over(logistic_element, 8)
+
+
+#: Beyond this the function is 0 or 2.
+_CLAMP = np.float32(11)
+_ONE, _TWO = np.float32(1), np.float32(2)
+_SPLITTER = np.float32(4097)
+
+# Polynomials, highest power first.
+_SMALL = (
+    5.61802298761904239654541015625e-04,
+    -4.91381669417023658752441406250e-03,
+    2.67075151205062866210937500000e-02,
+    -1.12800106406211853027343750000e-01,
+    3.76122951507568359375000000000e-01,
+    -1.12837910652160644531250000000e00,
+)
+_NUMERATOR = (
+    1.0208116471767425537109375e-01,
+    4.2920666933059692382812500e-01,
+    3.2379078865051269531250000e-01,
+    5.3971976041793823242187500e-02,
+)
+_DENOMINATOR = (
+    1.7251677811145782470703125e-02,
+    3.9137163758277893066406250e-01,
+    1.0,
+    6.2173241376876831054687500e-01,
+    9.5662862062454223632812500e-02,
+)
+
+
+def erfc(x: EigenFloats) -> EigenFloats:
+    """Return erfc of the flat array `x`. Groups of four take Eigen's exponential, the rest the C library's."""
+    whole = x.size & ~3
+    return np.concatenate([_erfc(x[:whole], packet_exp), _erfc(x[whole:], expf)])
+
+
+def single_erfc(x: EigenFloats) -> EigenFloats:
+    """Return erfc as computed one element at a time."""
+    return _erfc(x, expf)
+
+
+def _erfc(values: EigenFloats, exp: Callable[[EigenFloats], EigenFloats]) -> EigenFloats:
+    x = np.clip(values, -_CLAMP, _CLAMP)
+    square = x * x
+    small = x * _polynomial(square, _SMALL) + _ONE
+    large = square > _ONE
+    if not large.any():
+        return small
+    safe = np.where(large, x, _TWO)
+    square = safe * safe
+    power = exp(-square)
+    power = power - power * _square_error(safe, square)
+    inverse = _ONE / square
+    ratio = _polynomial(inverse, _NUMERATOR) / (safe * _polynomial(inverse, _DENOMINATOR))
+    return np.where(large, power * ratio + np.where(safe < 0, _TWO, np.float32(0)), small)
+
+
+def _polynomial(x: EigenFloats, coefficients: Sequence[float]) -> EigenFloats:
+    """Evaluate a polynomial by Horner's scheme; every product and every sum is rounded."""
+    total = np.full(x.shape, coefficients[0], np.float32)
+    for coefficient in coefficients[1:]:
+        total = total * x + np.float32(coefficient)
+    return total
+
+
+def _square_error(x: EigenFloats, square: EigenFloats) -> EigenFloats:
+    """Return x * x - square, by halves of 12 bits."""
+    spread = _SPLITTER * x
+    high = (x - spread) + spread
+    low = x - high
+    error = high * high - square
+    error = high * low + error
+    error = low * high + error
+    rest: EigenFloats = low * low + error
+    return rest

@@ -1,4 +1,8 @@
-"""The host's float32 mathematical functions, over arrays.
+"""The host's mathematical functions over arrays, and loops that call a function.
+
+Functions of single elements over arrays: compiled loops that are bound to a function.
+
+The host's float32 mathematical functions, over arrays.
 
 TFLite's wheels import expf, tanhf and their kin from the C library of the machine they run on, so the last bit of a
 result belongs to that machine and not to the runtime. Calling the same library gives the same bits ("exact on the same
@@ -7,6 +11,10 @@ few cases in a thousand million, yet it may differ by 1 ULP from a library that 
 
 Long arrays go through compiled loops, which call the library too. Compiled code may be configured to use another vector
 library, so each loop is compared with the library once, on 512 points, before it is used.
+
+The host's float64 functions, over arrays: those of Python's math module, which calls the C library.
+
+NumPy's own may be vectorised and differ in the last bit.
 """
 
 from __future__ import annotations
@@ -16,15 +24,99 @@ import math
 import sys
 from collections.abc import Callable
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tflq.engine.jit.compiled import Compiled, compiled, compiling_is_off
+from tflq.engine.jit.compiled import Compiled, Int, Real, compiled, compiling_is_off
 from tflq.engine.jit.pieces import in_pieces
+from tflq.typing import Array
 
 Floats = NDArray[np.float32]
+
+
+@compiled
+def of_element(x: Real) -> Real:
+    """Return the function of an element; each loop is bound to its own."""
+    return x
+
+
+@compiled
+def _of_one(x: Array, out: Array) -> None:
+    """Fill `out` with the function of `x`. The caller guarantees: both have the same size."""
+    for i in range(x.size):
+        out[i] = of_element(x[i])
+
+
+@compiled
+def _of_two(x: Array, y: Array, out: Array) -> None:
+    """Fill `out` with the function of `x` and `y`. The caller guarantees: all have the same size."""
+    for i in range(x.size):
+        out[i] = of_element(x[i], y[i])  # type: ignore[call-arg]  # bound to a function of two
+
+
+@compiled
+def _with_constants(x: Array, first: Int, second: Int, out: Array) -> None:
+    """Fill `out` with the function of `x` and two constants. The caller guarantees: both have the same size."""
+    for i in range(x.size):
+        out[i] = of_element(x[i], first, second)  # type: ignore[call-arg]  # bound to a function of three
+
+
+def over(function: Callable[..., Real], work: int) -> Compiled[..., None]:
+    """Return the loop of a function of an element: (x, out), both 1-D and of one size.
+
+    `function` is compiled or one of `math`; `work` is its time in passes through an innermost loop.
+    """
+    return in_pieces(work, x="r", out="r")(_of_one.bind(of_element=function))
+
+
+def over_two(function: Callable[..., Real], work: int) -> Compiled[..., None]:
+    """Return the loop of a function of two elements: (x, y, out); see `over`."""
+    return in_pieces(work, x="r", y="r", out="r")(_of_two.bind(of_element=function))
+
+
+def with_constants(function: Callable[..., Real], work: int) -> Compiled[..., None]:
+    """Return the loop of a function of an element and two constants: (x, first, second, out); see `over`."""
+    return in_pieces(work, x="r", out="r")(_with_constants.bind(of_element=function))
+
+
+class _Calls(Protocol):
+    @property
+    def is_compiled_alike(self) -> bool: ...
+
+
+class Elementwise:
+    """A function of float32 arrays that has a compiled loop.
+
+    `arrays` computes it with NumPy, if that is worth having: then a call compiles nothing. `calls` are the functions of
+    the C library that the loop calls; if one differs in compiled code, `arrays` is taken in place of the loop.
+    """
+
+    def __init__(
+        self, loop: Compiled[..., None], arrays: Callable[..., Floats] | None = None, calls: tuple[_Calls, ...] = ()
+    ) -> None:
+        self.loop, self._arrays, self._calls = loop, arrays, calls
+
+    def __call__(self, x: Floats) -> Floats:
+        """Compute the function of `x`, of any shape."""
+        if self._arrays is not None:
+            return self._arrays(x)
+        out = np.empty(x.shape, np.float32)
+        self.loop(np.ascontiguousarray(x).reshape(-1), out.reshape(-1))
+        return out
+
+    def into(self, x: Floats, out: Floats) -> Callable[[], object]:
+        """Bind a call that fills `out` with the function of `x`, both 1-D and of one size, any number of times."""
+        if self.is_compiled_alike:
+            return self.loop.bound(x, out)
+        return lambda: np.copyto(out, self(x))
+
+    @property
+    def is_compiled_alike(self) -> bool:
+        """True if compiled code gives the bits of the C library."""
+        return all(function.is_compiled_alike for function in self._calls)
+
 
 #: Number of elements below which ctypes costs less than compiling a loop.
 _SHORT = 1024
@@ -45,11 +137,12 @@ def c_library() -> ctypes.CDLL | None:
     return None
 
 
-class FloatFunction:
-    """One float32 function of the C library: its name there, its compiled loop, its float64 form."""
+class FloatFunction(Elementwise):
+    """A float32 function of the C library: its name there, and its float64 form, which compiled code narrows."""
 
-    def __init__(self, name: str, loop: Compiled[..., None], wide: Callable[..., float], arguments: int = 1) -> None:
-        self.name, self.loop, self.wide, self.arguments = name, loop, wide, arguments
+    def __init__(self, name: str, wide: Callable[..., float], arguments: int = 1) -> None:
+        super().__init__(over(wide, 16) if arguments == 1 else over_two(wide, 50))
+        self.name, self.wide, self.arguments = name, wide, arguments
         self._asked = 0  # elements so far, of all callers
 
     def __call__(self, *operands: ArrayLike) -> Floats:
@@ -57,17 +150,6 @@ class FloatFunction:
         arrays = np.broadcast_arrays(*(np.asarray(x, np.float32) for x in operands))
         flat = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
         return self._over(flat).reshape(arrays[0].shape)
-
-    def into(self, x: Floats, out: Floats) -> Callable[[], object]:
-        """Bind a call that fills `out` with the function of `x`, both 1-D and of one size, any number of times."""
-        if self.is_compiled_alike:
-            return self.loop.bound(x, out)
-        return lambda: np.copyto(out, self._one_by_one([x]))
-
-    @cached_property
-    def is_from_library(self) -> bool:
-        """True if the host's library is called, rather than the float64 form."""
-        return self._native is not None
 
     def _over(self, flat: list[Floats]) -> Floats:
         self._asked += flat[0].size
@@ -108,152 +190,52 @@ class FloatFunction:
         return bool((out == self._one_by_one(flat)).all())
 
 
-class Composed:
-    """A float32 function composed of functions of the C library: over arrays, and as one compiled loop."""
-
-    def __init__(self, function: Callable[[Floats], Floats], loop: Compiled[..., None], *calls: FloatFunction) -> None:
-        self._function, self._loop, self._calls = function, loop, calls
-
-    def __call__(self, x: Floats) -> Floats:
-        """Compute the function of `x`, of any shape."""
-        return self._function(x)
-
-    def into(self, x: Floats, out: Floats) -> Callable[[], object]:
-        """Bind a call; see FloatFunction.into."""
-        if all(function.is_compiled_alike for function in self._calls):
-            return self._loop.bound(x, out)
-        return lambda: np.copyto(out, self._function(x))
+expf = FloatFunction("expf", math.exp)
+expm1f = FloatFunction("expm1f", math.expm1)
+logf = FloatFunction("logf", math.log)
+tanhf = FloatFunction("tanhf", math.tanh)
+sinf = FloatFunction("sinf", math.sin)
+cosf = FloatFunction("cosf", math.cos)
+erff = FloatFunction("erff", math.erf)
+erfcf = FloatFunction("erfcf", math.erfc)
+powf = FloatFunction("powf", math.pow, arguments=2)
+atan2f = FloatFunction("atan2f", math.atan2, arguments=2)
+hypotf = FloatFunction("hypotf", math.hypot, arguments=2)
 
 
-@in_pieces(16, x="r", out="r")
-@compiled
-def _exp_into(x: Floats, out: Floats) -> None:
-    """Compute out = exp(x).
+Doubles = NDArray[np.floating[Any]]
 
-    The caller guarantees: `x` and `out` have the same size.
-    """
-    for i in range(x.size):
-        out[i] = math.exp(x[i])
+_LARGEST_EXPONENT = math.log(np.finfo(np.float64).max)
 
 
-@in_pieces(16, x="r", out="r")
-@compiled
-def _expm1_into(x: Floats, out: Floats) -> None:
-    """Compute out = expm1(x).
-
-    The caller guarantees: `x` and `out` have the same size.
-    """
-    for i in range(x.size):
-        out[i] = math.expm1(x[i])
+def exp(x: Doubles) -> Doubles:
+    """Return the exponential; infinity where it overflows."""
+    powers = _each(math.exp, np.minimum(x, _LARGEST_EXPONENT))
+    return np.where(x > _LARGEST_EXPONENT, np.inf, powers)
 
 
-@in_pieces(16, x="r", out="r")
-@compiled
-def _log_into(x: Floats, out: Floats) -> None:
-    """Compute out = log(x).
-
-    The caller guarantees: `x` and `out` have the same size.
-    """
-    for i in range(x.size):
-        out[i] = math.log(x[i])
+def log(x: Doubles) -> Doubles:
+    """Return the natural logarithm of positive numbers."""
+    return _each(math.log, x)
 
 
-@in_pieces(16, x="r", out="r")
-@compiled
-def _tanh_into(x: Floats, out: Floats) -> None:
-    """Compute out = tanh(x).
-
-    The caller guarantees: `x` and `out` have the same size.
-    """
-    for i in range(x.size):
-        out[i] = math.tanh(x[i])
+def log1p(x: Doubles) -> Doubles:
+    """Return log(1 + x) of numbers above -1."""
+    return _each(math.log1p, x)
 
 
-@in_pieces(16, x="r", out="r")
-@compiled
-def _sin_into(x: Floats, out: Floats) -> None:
-    """Compute out = sin(x).
-
-    The caller guarantees: `x` and `out` have the same size.
-    """
-    for i in range(x.size):
-        out[i] = math.sin(x[i])
+def cos(x: Doubles) -> Doubles:
+    """Return the cosine of finite numbers."""
+    return _each(math.cos, x)
 
 
-@in_pieces(16, x="r", out="r")
-@compiled
-def _cos_into(x: Floats, out: Floats) -> None:
-    """Compute out = cos(x).
-
-    The caller guarantees: `x` and `out` have the same size.
-    """
-    for i in range(x.size):
-        out[i] = math.cos(x[i])
+def power(x: Doubles, exponent: float) -> Doubles:
+    """Return `x` to the power of `exponent`; NaN and infinities where C gives them."""
+    with np.errstate(all="ignore"):
+        special = np.power(x, exponent)
+    finite = np.isfinite(special) & (x > 0)
+    return np.where(finite, _each(lambda v: math.pow(v, exponent), np.where(finite, x, 1.0)), special)
 
 
-@in_pieces(16, x="r", out="r")
-@compiled
-def _erf_into(x: Floats, out: Floats) -> None:
-    """Compute out = erf(x).
-
-    The caller guarantees: `x` and `out` have the same size.
-    """
-    for i in range(x.size):
-        out[i] = math.erf(x[i])
-
-
-@in_pieces(16, x="r", out="r")
-@compiled
-def _erfc_into(x: Floats, out: Floats) -> None:
-    """Compute out = erfc(x).
-
-    The caller guarantees: `x` and `out` have the same size.
-    """
-    for i in range(x.size):
-        out[i] = math.erfc(x[i])
-
-
-@in_pieces(50, x="r", y="r", out="r")
-@compiled
-def _pow_into(x: Floats, y: Floats, out: Floats) -> None:
-    """Compute out = x to the power of y.
-
-    The caller guarantees: `x`, `y` and `out` have the same size.
-    """
-    for i in range(x.size):
-        out[i] = math.pow(x[i], y[i])
-
-
-@in_pieces(16, x="r", y="r", out="r")
-@compiled
-def _atan2_into(y: Floats, x: Floats, out: Floats) -> None:
-    """Compute out = atan2(y, x).
-
-    The caller guarantees: `x`, `y` and `out` have the same size.
-    """
-    for i in range(y.size):
-        out[i] = math.atan2(y[i], x[i])
-
-
-@in_pieces(16, x="r", y="r", out="r")
-@compiled
-def _hypot_into(x: Floats, y: Floats, out: Floats) -> None:
-    """Compute out = hypot(x, y).
-
-    The caller guarantees: `x`, `y` and `out` have the same size.
-    """
-    for i in range(x.size):
-        out[i] = math.hypot(x[i], y[i])
-
-
-expf = FloatFunction("expf", _exp_into, math.exp)
-expm1f = FloatFunction("expm1f", _expm1_into, math.expm1)
-logf = FloatFunction("logf", _log_into, math.log)
-tanhf = FloatFunction("tanhf", _tanh_into, math.tanh)
-sinf = FloatFunction("sinf", _sin_into, math.sin)
-cosf = FloatFunction("cosf", _cos_into, math.cos)
-erff = FloatFunction("erff", _erf_into, math.erf)
-erfcf = FloatFunction("erfcf", _erfc_into, math.erfc)
-powf = FloatFunction("powf", _pow_into, math.pow, arguments=2)
-atan2f = FloatFunction("atan2f", _atan2_into, math.atan2, arguments=2)
-hypotf = FloatFunction("hypotf", _hypot_into, math.hypot, arguments=2)
+def _each(function: Callable[[float], float], x: Doubles) -> Doubles:
+    return np.fromiter(map(function, x.reshape(-1).tolist()), np.float64, x.size).reshape(x.shape)

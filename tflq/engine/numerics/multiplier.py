@@ -2,20 +2,38 @@
 
 A `shift` above 0 shifts to the left everywhere. Real multipliers are float64, mantissas Q31 in [2**30, 2**31). Source:
 LiteRT 2.3 tflite/kernels/internal/quantization_util.cc and common.cc.
+
+Real multipliers from scales, in the precisions in which runtimes compute them: one field of their arithmetic.
+
+LiteRT 2.3 computes many of them in float32 (activations.cc ReluPrepare, LeakyReluPrepare; mul.cc Prepare) or with a
+float32 product of two scales (kernel_util.cc GetQuantizedConvolutionMultipler). LiteRT 2.4 and TensorFlow Lite Micro
+compute the same multipliers in float64.
+
+Values that prepare steps compute from scales: softmax scaling, input radius, powers of two, nudged ranges.
+
+Source: TensorFlow r1.15 and LiteRT 2.3 tflite/kernels/internal/quantization_util.cc. Real numbers are Python floats
+(float64) unless their type is float32.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.engine.jit.compiled import Int, compiled
-from tflq.engine.numerics.fixedpoint import saturating_rounding_doubling_high_mul
-from tflq.engine.numerics.rounding import divide_by_pot_half_away, half_away, wrap_int32
+from tflq.engine.numerics.libm import logf
+from tflq.engine.numerics.rounding import (
+    divide_by_pot_half_away,
+    rounding_half_away,
+    saturating_rounding_doubling_high_mul,
+    wrap,
+    wrap_int32,
+)
 from tflq.errors import UndefinedResultError
 
 #: Exponents that differ by less are equal: ratios of float32 scales lie a few steps beside a power of two.
@@ -54,7 +72,7 @@ def quantize_multiplier(real: float) -> Multiplier:
     if real == 0.0 or not math.isfinite(real):
         return Multiplier(0, 0)
     fraction, shift = math.frexp(real)
-    mantissa = half_away(fraction * 2.0**31)
+    mantissa = rounding_half_away(fraction * 2.0**31)
     if mantissa == 2**31:
         mantissa //= 2
         shift += 1
@@ -204,3 +222,157 @@ def exponent_of(ratio: float) -> int | None:
         return None
     exponent = math.log2(ratio)
     return round(exponent) if abs(exponent - round(exponent)) < NEAR else None
+
+
+RealScales = NDArray[np.float64]
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorScales:
+    """Scales of an operator's operands, float32 arrays that broadcast: a code is a * b / y LSB of accumulator.
+
+    `b` is None for operators with one factor.
+    """
+
+    a: Floats
+    b: Floats | None
+    y: Floats
+
+    @property
+    def real(self) -> RealScales:
+        """The real multipliers in float64 throughout."""
+        return in_float64(self)
+
+
+def in_float64(s: OperatorScales) -> RealScales:
+    """Return multipliers in float64 throughout."""
+    wide = s.a.astype(np.float64)
+    return np.asarray((wide if s.b is None else wide * s.b.astype(np.float64)) / s.y.astype(np.float64))
+
+
+def in_float32(s: OperatorScales) -> RealScales:
+    """Return multipliers in float32, the product of scales first."""
+    return np.asarray((s.a if s.b is None else s.a * s.b) / s.y).astype(np.float64)
+
+
+def product_last(s: OperatorScales) -> RealScales:
+    """Return multipliers in float32, the quotient first."""
+    quotient = s.a / s.y
+    return np.asarray(quotient if s.b is None else quotient * s.b).astype(np.float64)
+
+
+def of_float32_product(s: OperatorScales) -> RealScales:
+    """Return a float32 product of scales, divided in float64.
+
+    Source: LiteRT 2.3 kernel_util.cc GetQuantizedConvolutionMultipler.
+    """
+    product = s.a if s.b is None else s.a * s.b
+    return np.asarray(product.astype(np.float64) / s.y.astype(np.float64))
+
+
+def times_reciprocal(s: OperatorScales) -> RealScales:
+    """Return multipliers in float32, times the reciprocal of the output's scale."""
+    product = s.a if s.b is None else s.a * s.b
+    return np.asarray(product * (np.float32(1) / s.y)).astype(np.float64)
+
+
+def round_to_float32(s: OperatorScales) -> RealScales:
+    """Return float64 multipliers rounded to float32 once."""
+    return in_float64(s).astype(np.float32).astype(np.float64)
+
+
+def round_to_float16(s: OperatorScales) -> RealScales:
+    """Return float64 multipliers rounded to float16 once."""
+    return in_float64(s).astype(np.float16).astype(np.float64)
+
+
+#: Ways to compute multipliers from scales. "given" is the one that a kernel prepares.
+MULTIPLIERS: Mapping[str, Callable[[OperatorScales], RealScales]] = {
+    "given": in_float64,
+    "float64": in_float64,
+    "float32": in_float32,
+    "float32, the product of scales last": product_last,
+    "float32 product of scales, float64 quotient": of_float32_product,
+    "float32, times the output scale's reciprocal": times_reciprocal,
+    "float64 rounded to float32": round_to_float32,
+    "float64 rounded to float16": round_to_float16,
+}
+
+
+#: The largest multiplier of softmax, for double rounding.
+MAX_DOUBLE_ROUNDING = 2.0**31 - 1.0
+
+
+def preprocess_softmax_scaling(
+    beta: float,
+    input_scale: float,
+    integer_bits: int,
+    largest: float = MAX_DOUBLE_ROUNDING,
+    quantize: QuantizeMultiplier = quantize_multiplier,
+) -> Multiplier:
+    """Return beta * scale in a word with `integer_bits` integer bits, at most `largest`, as a multiplier that shifts
+    left.
+
+    Raises UndefinedResultError unless it exceeds 1; the original aborts. Source: PreprocessSoftmaxScaling.
+    """
+    unit = int(wrap(1 << (31 - integer_bits), 32))
+    real = min(float(beta) * float(input_scale) * unit, largest)
+    return quantize_multiplier_greater_than_one(real, quantize)
+
+
+def preprocess_log_softmax_scaling(
+    beta: float,
+    input_scale: float,
+    integer_bits: int,
+    largest: float = MAX_DOUBLE_ROUNDING,
+    quantize: QuantizeMultiplier = quantize_multiplier,
+) -> tuple[Multiplier, Multiplier]:
+    """Return the softmax scaling, and its inverse, whose shift is <= 0.
+
+    Source: PreprocessLogSoftmaxScalingExp.
+    """
+    scaling = preprocess_softmax_scaling(beta, input_scale, integer_bits, largest, quantize)
+    if scaling.shift > 31:
+        raise UndefinedResultError("PreprocessLogSoftmaxScalingExp", f"a left shift of {scaling.shift} bits")
+    inverse = int(wrap(1 << (31 - scaling.shift), 32)) / scaling.mantissa
+    return scaling, quantize_multiplier_smaller_than_one_exp(inverse, quantize)
+
+
+def calculate_input_radius(integer_bits: int, left_shift: int, signed_bits: int = 31) -> int:
+    """Return the largest input difference whose scaled value stays representable. Source: CalculateInputRadius."""
+    largest = float((1 << integer_bits) - 1) * (1 << (signed_bits - integer_bits)) / (1 << left_shift)
+    return math.floor(largest)
+
+
+def check_log2(x: np.float32, tolerance: float = float(np.float32(1e-3))) -> tuple[int, bool]:
+    """Return log2 of `x`, rounded, and whether `x` is near enough to that power of two. All in float32, by the host's
+    logf.
+
+    Source: CheckedLog2. r1.15 compares with the float64 1e-3: `tolerance`.
+    """
+    per_octave = np.float32(1) / logf(np.float32(2))[()]
+    log2 = logf(np.float32(x))[()] * per_octave
+    exponent = rounding_half_away(float(log2))
+    return exponent, float(abs(log2 - np.float32(exponent))) < tolerance
+
+
+def nudge_quantization_range(
+    low: np.float32, high: np.float32, lowest_code: int, highest_code: int
+) -> tuple[np.float32, np.float32, np.float32]:
+    """Return (low, high, scale), all float32, moved so that 0 is a code. The zero point is held in 16 unsigned bits.
+
+    Source: NudgeQuantizationRange.
+    """
+    first, last = np.float32(lowest_code), np.float32(highest_code)
+    with np.errstate(all="ignore"):
+        scale = (np.float32(high) - np.float32(low)) / (last - first)
+        exact = first - np.float32(low) / scale
+        if exact < first:
+            zero_point = lowest_code
+        elif exact > last:
+            zero_point = highest_code
+        else:
+            zero_point = rounding_half_away(float(exact))
+        stored = np.float32(zero_point & 0xFFFF)
+        return (first - stored) * scale, (last - stored) * scale, scale

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 from tflq.engine.profiles.profile import Profile
 from tflq.engine.profiles.table import ALIASES, ROWS
 from tflq.errors import UnknownNameError
 from tflq.interrupts import import_whole
 
-__all__ = ["PROFILES", "Profile", "by_name"]
+if TYPE_CHECKING:
+    from tflq.engine.kernels.table import Rows
+
+__all__ = ["PROFILES", "OwnKernels", "Profile", "by_name", "own_kernels_within"]
 
 
 class _Profiles(Mapping[str, Profile]):
@@ -40,7 +47,7 @@ def with_static_alpha(profile: Profile) -> Profile:
     """
     if profile.runtime.release != "tf-1.15":
         raise UnknownNameError("profile", f"{profile.name}+static-alpha", tuple(PROFILES))
-    rows = import_whole("tflq.engine.kernels.leaky_relu.tf1").STATIC_ALPHA
+    rows = import_whole("tflq.engine.kernels.leaky_relu").STATIC_ALPHA
     variants = [*profile.stated.get("variants", ()), "static-alpha"]
     return profile.derive(f"{profile.name}+static-alpha", kernels=rows).stating({"variants": variants})
 
@@ -50,6 +57,37 @@ VARIANTS: Mapping[str, Callable[[Profile], Profile]] = {
     "+single-rounding": Profile.with_single_rounding,
     "+static-alpha": with_static_alpha,
 }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnKernels:
+    """Kernels of the user's own, and their name: `NAME+WORD` is a profile with their rows before its own."""
+
+    word: str
+    rows: Mapping[str, Rows]
+
+
+_OWN: ContextVar[tuple[OwnKernels, ...]] = ContextVar("own_kernels", default=())
+
+
+@contextmanager
+def own_kernels_within(own: OwnKernels) -> Iterator[None]:
+    """Let profiles be named `NAME+WORD` in the block. Other names load nothing: they may come from files."""
+    token = _OWN.set((*_OWN.get(), own))
+    try:
+        yield
+    finally:
+        _OWN.reset(token)
+
+
+def own_operators(profile: str) -> frozenset[str]:
+    """Return the operators that kernels of the user's own compute under the profile of a name."""
+    return frozenset(op for own in _OWN.get() if profile.endswith(f"+{own.word}") for op in own.rows)
+
+
+@cache
+def _with_own(base: Profile, own: OwnKernels) -> Profile:
+    return base.derive(f"{base.name}+{own.word}", kernels=own.rows)
 
 
 def by_name(profile: str | os.PathLike[str] | Profile) -> Profile:
@@ -71,6 +109,9 @@ def by_name(profile: str | os.PathLike[str] | Profile) -> Profile:
     if profile.lower().endswith((".yaml", ".yml", ".json")):
         loaded: Profile = import_whole(f"{__name__}.file").load_profile(profile)
         return loaded
+    for own in _OWN.get():
+        if profile.endswith(f"+{own.word}"):
+            return _with_own(by_name(profile.removesuffix(f"+{own.word}")), own)
     name = ALIASES.get(profile, profile)
     if name not in PROFILES:
         name = ALIASES.get(name.lower(), name.lower())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tflq.engine.kernels.table import KernelTable, Rows, table
-from tflq.engine.kernels.validity import Runtime
+from tflq.engine.kernels.validity import RuntimeConditions
 from tflq.engine.numerics.arithmetic import Arithmetic, round_once
 
 _NONE = table()
@@ -49,7 +49,7 @@ class Profile:
     arithmetic: Arithmetic
     kernels: KernelTable
     about: str = ""
-    runtime: Runtime = field(default_factory=Runtime)
+    runtime: RuntimeConditions = field(default_factory=RuntimeConditions)
     figures: str = ""
     stated: Mapping[str, Any] = field(default_factory=dict)
 

@@ -1,16 +1,36 @@
-"""The profiles: one row each, and their other names."""
+"""The profiles: one entry of `schemas/profiles.json` each, and their other names.
+
+What an entry does not state is its base's. Fields of the arithmetic and their values are spelled as in
+profiles/building.py, all keys as in files of profiles (profiles/file.py).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from tflq.engine.profiles.rows import litert, micro, tflite
-from tflq.engine.profiles.rows.row import Row
+from tflq.model.ir.model import schema
 
-__all__ = ["ALIASES", "ROWS", "Row"]
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One profile. `source` holds the fields of `Source` that differ from the base's.
+
+    `runtime` holds the coordinates by which rows of kernels are chosen (tflq/engine/kernels/validity.py). `figures`
+    names the profile with whose measured figures close results are described; empty if none were measured.
+    """
+
+    name: str
+    about: str
+    base: str = ""
+    source: Mapping[str, str] = field(default_factory=dict)
+    runtime: Mapping[str, str | bool] = field(default_factory=dict)
+    arithmetic: Mapping[str, str] = field(default_factory=dict)
+    figures: str = ""
+
 
 #: Every row by the name of its profile.
-ROWS: Mapping[str, Row] = {row.name: row for row in (*litert.ROWS, *tflite.ROWS, *micro.ROWS)}
+ROWS: Mapping[str, Row] = {name: Row(name, **stated) for name, stated in schema("profiles").items()}
 
 #: Other names: releases that give the same bits as the one that a profile is named for, and short ones.
 ALIASES: Mapping[str, str] = {

@@ -7,34 +7,25 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflq.engine.runtimes import litert, tensorflow, tflite_micro, tflite_runtime
-from tflq.engine.runtimes.foreign import FOREIGN
-from tflq.engine.runtimes.installing import python_of
-from tflq.engine.runtimes.process import ProcessRuntime
-from tflq.engine.runtimes.runtime import Description, Execution, Runtime, Sample, Step, Stepped
+from tflq.engine.runtimes.conversion import python_of
+from tflq.engine.runtimes.process import FOREIGN, RUNTIMES, ProcessRuntime
+from tflq.engine.runtimes.runtime import Description, Invocation, Runtime, RuntimeOutputs, Sample, Stepped
 from tflq.errors import OptionError, UnknownNameError
 
 __all__ = [
     "FOREIGN",
     "RUNTIMES",
     "Description",
-    "Execution",
+    "Invocation",
     "ProcessRuntime",
     "Runtime",
+    "RuntimeOutputs",
     "Sample",
-    "Step",
     "Stepped",
     "by_name",
     "is_named",
     "named",
 ]
-
-#: Every runtime of the TFLite family, by name. FOREIGN has the other systems.
-RUNTIMES: dict[str, ProcessRuntime] = {
-    runtime.name: runtime
-    for family in (litert, tensorflow, tflite_runtime, tflite_micro)
-    for runtime in family.RUNTIMES
-}
 
 #: The name of a release with a resolver, and packages whose profiles have another name.
 _RELEASE = re.compile(r"(?P<family>[a-z-]+)-(?P<release>\d+\.\d+)-(?P<resolver>[a-z]+)")

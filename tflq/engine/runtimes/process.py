@@ -1,15 +1,24 @@
-"""A runtime in a child process: an abort there is a result here, and does not end this process."""
+"""A runtime in a child process, and the runtimes that have names.
+
+Child processes that end with this one, for any reason.
+
+A runtime in a child process: an abort there is a result here, and does not end this process.
+
+The runtimes that have names: the TFLite family with its resolvers, and foreign systems with their settings.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,13 +28,110 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from tflq.engine.runtimes.children import nameless_file, started, temporary_folder
-from tflq.engine.runtimes.runtime import Content, Description, Execution, Sample, Step, Stepped, by_position
-from tflq.engine.runtimes.transport import pack, unpack
+from tflq.engine.runtimes.runtime import (
+    Content,
+    Description,
+    Invocation,
+    RuntimeOutputs,
+    Sample,
+    Stepped,
+    by_position,
+    pack,
+    unpack,
+)
 from tflq.errors import FileAccessError, RuntimeFailed, RuntimeMissing
 from tflq.typing import Array
 
-CHILD = Path(__file__).with_name("child.py")
+#: Environment variable that marks the descendants of a child; each child has another value.
+_FAMILY = "TFLQ_CHILD"
+#: Number of searches for descendants, since they may start others.
+_ROUNDS = 20
+
+
+@contextmanager
+def started(command: str | Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Yield a child process, as subprocess.Popen starts it, that ends with the block.
+
+    It leads a group of its own: programs that it started and did not wait for are killed with it. On Linux that
+    includes programs that left the group: they are recognized by an environment variable. Ctrl-C in a terminal does not
+    reach that group, but this process, which then leaves the block.
+    """
+    token = secrets.token_hex(16)
+    options["env"] = {**(options.get("env") or os.environ), _FAMILY: token}
+    with subprocess.Popen(command, start_new_session=os.name == "posix", **options) as child:
+        try:
+            yield child
+        finally:
+            with suppress(OSError):  # it has just ended, or did not read all of its input
+                _kill(child)
+                if child.stdin is not None:
+                    child.stdin.close()
+            _kill_family(f"{_FAMILY}={token}".encode())
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    if child.poll() is not None:
+        return
+    if os.name == "posix":
+        os.killpg(child.pid, signal.SIGKILL)
+    else:
+        child.kill()
+
+
+def _kill_family(mark: bytes) -> None:
+    """Kill the processes whose environment holds the mark, and those that they start in the meantime."""
+    for _ in range(_ROUNDS):
+        family = [pid for pid in _pids() if pid != os.getpid() and mark in _environment(pid).split(b"\0")]
+        for pid in family:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        if not family:
+            return
+
+
+def _pids() -> list[int]:
+    """Return the ids of all processes, if the system has /proc."""
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        return []
+
+
+def _environment(pid: int) -> bytes:
+    """Return the environment at the start of a process; nothing if it has ended or belongs to another user."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def nameless_file() -> IO[bytes]:
+    """Return a temporary file that disappears with the last process that has it open, even if that is killed.
+
+    Raises:
+        FileAccessError: There is no folder for temporary files that can be written to.
+    """
+    try:
+        return tempfile.TemporaryFile()
+    except OSError as error:
+        raise FileAccessError("temporary files", error.strerror or str(error)) from error
+
+
+def temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a temporary folder that is removed at the end of a `with` block.
+
+    Raises:
+        FileAccessError: See nameless_file.
+    """
+    try:
+        return tempfile.TemporaryDirectory(prefix="tflq-")
+    except OSError as error:
+        raise FileAccessError("temporary files", error.strerror or str(error)) from error
+
+
+#: The program that runs a runtime.
+CHILD = Path(__file__).with_name("child")
 #: Size in bytes from which a model reaches the child as a file, which it maps, and not through the pipe.
 _LARGE = 16 << 20
 #: Modules of runtimes that are not named as their adapter.
@@ -40,7 +146,7 @@ class ProcessRuntime:
 
     name: str
     package: str  # the distribution to install
-    adapter: str  # the function of child.py that drives it
+    adapter: str  # the name of what drives it in `child`
     resolver: str  # OpResolverType's member, or the only one
     delegate: str = ""  # the delegate that the resolver applies by default
     python: str | None = None
@@ -48,8 +154,9 @@ class ProcessRuntime:
     signatures: bool = True  # False for a runtime that runs the first subgraph only
     timeout: float = 900.0  # seconds, for all models and samples together
     release: str = ""  # such as 2.4, if no other may run
-    takes: tuple[tuple[str, tuple[str, ...]], ...] = ()  # settings of a foreign system: see `foreign`
+    takes: tuple[tuple[str, tuple[str, ...]], ...] = ()  # settings of a foreign system: see `named`
     settings: tuple[tuple[str, str], ...] = ()  # those that were chosen
+    is_foreign: bool = False  # True for a system that is not of the TFLite family
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -65,13 +172,13 @@ class ProcessRuntime:
         """Describe the runtime: see Runtime.describe."""
         return self.run((), ()).description
 
-    def run(self, models: Sequence[Content], samples: Sequence[Sample]) -> Execution:
+    def run(self, models: Sequence[Content], samples: Sequence[Sample]) -> RuntimeOutputs:
         """Run samples: see Runtime.run."""
         stepped = self.run_steps(models, [[by_position(sample)] for sample in samples])
         outputs = tuple(tuple(tuple(steps[0].values()) for steps in of_model) for of_model in stepped.outputs)
-        return Execution(stepped.description, outputs)
+        return RuntimeOutputs(stepped.description, outputs)
 
-    def run_steps(self, models: Sequence[Content], sequences: Sequence[Sequence[Step]]) -> Stepped:
+    def run_steps(self, models: Sequence[Content], sequences: Sequence[Sequence[Invocation]]) -> Stepped:
         """Run sequences of steps: see Runtime.run_steps."""
         with ExitStack() as stack:
             job, answer, printed = (stack.enter_context(nameless_file()) for _ in range(3))
@@ -85,7 +192,11 @@ class ProcessRuntime:
         return Stepped(self.described(result), _collect(entries, result, models, sequences))
 
     def _write_job(
-        self, file: IO[bytes], models: Sequence[Content], sequences: Sequence[Sequence[Step]], paths: Mapping[int, str]
+        self,
+        file: IO[bytes],
+        models: Sequence[Content],
+        sequences: Sequence[Sequence[Invocation]],
+        paths: Mapping[int, str],
     ) -> None:
         job = {
             "adapter": self.adapter,
@@ -200,7 +311,7 @@ def _written(path: Path, model: Content) -> str:
     return str(path)
 
 
-def _describe(step: Step) -> dict[str, Any]:
+def _describe(step: Invocation) -> dict[str, Any]:
     names = {"signature": step.signature, "inputs": list(step.inputs), "carried": list(step.carried)}
     return {**names, "greedy": dict(step.greedy), "poisoned": list(step.poisoned)}
 
@@ -209,7 +320,7 @@ def _collect(
     arrays: dict[str, Array],
     result: dict[str, Any],
     models: Sequence[bytes | memoryview],
-    sequences: Sequence[Sequence[Step]],
+    sequences: Sequence[Sequence[Invocation]],
 ) -> tuple[tuple[tuple[dict[str, Array | None], ...], ...], ...]:
     """Return outputs by name: of models, of their sequences, of their steps."""
     names = iter(result.get("names", ()))
@@ -259,3 +370,50 @@ def how_it_ended(status: int) -> str:
         except ValueError:
             return f"aborted with signal {-status}"
     return f"ended with status {status}"
+
+
+#: Resolvers of the interpreters of the family, by the ending of a runtime's name.
+_RESOLVERS = {"ref": "BUILTIN_REF", "opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "xnnpack": "BUILTIN"}
+#: Packages with these resolvers, by the first part of a runtime's name, and the adapters that drive them. The last one
+#: needs NumPy 1: name a Python that has both.
+_NAMED_FAMILY = {
+    "litert": ("ai-edge-litert", "litert"),
+    "tensorflow": ("tensorflow", "tensorflow"),
+    "tflite-runtime": ("tflite-runtime", "tflite_runtime"),
+}
+
+#: Settings of a system: name -> its values, the default first. Only a value `...` in the list: any text.
+Takes = tuple[tuple[str, tuple[str, ...]], ...]
+
+_TOSA = "tosa-converter-for-tflite tosa-tools"
+_OPSET: Takes = (("opset", ("18", "...")),)
+
+
+def _runtimes() -> Iterator[ProcessRuntime]:
+    for family, (package, adapter) in _NAMED_FAMILY.items():
+        for ending, resolver in _RESOLVERS.items():
+            delegate = "XNNPACK" if ending == "xnnpack" else ""
+            yield ProcessRuntime(f"{family}-{ending}", package, adapter, resolver, delegate=delegate)
+    yield ProcessRuntime("tflm", "tflite-micro", "tflite_micro", "reference kernels", signatures=False)
+
+
+def _systems() -> Iterator[ProcessRuntime]:
+    yield _system("openvino", "openvino", "openvino", (("precision", ("f32", "bf16", "f16", "default")),))
+    yield _system("onnxruntime", "onnxruntime tf2onnx tensorflow", "onnxruntime", _OPSET)
+    yield _system("opencv", "opencv-python-headless", "opencv", (("engine", ("classic", "new", "auto", "default")),))
+    yield _system("tvm", "apache-tvm tflite", "tvm")
+    yield _system("iree", f"iree-base-compiler iree-base-runtime {_TOSA}", "iree")
+    yield _system("tosa-reference", _TOSA, "tosa_reference")
+    yield _system("tract", "tract tf2onnx tensorflow", "tract", _OPSET)
+    yield _system("micro-program", "numpy", "micro_program", (("program", ("", "...")),))
+
+
+def _system(name: str, package: str, adapter: str, takes: Takes = ()) -> ProcessRuntime:
+    return ProcessRuntime(name, package, adapter, "", signatures=False, takes=takes, is_foreign=True)
+
+
+#: Every runtime of the TFLite family, by name.
+RUNTIMES: dict[str, ProcessRuntime] = {runtime.name: runtime for runtime in _runtimes()}
+#: Foreign systems that run .tflite models, by name: compilers and runtimes with arithmetics of their own. Each has a
+#: function in child/tflq_foreign.py, which runs in the environment of the system.
+FOREIGN: dict[str, ProcessRuntime] = {system.name: system for system in _systems()}

@@ -17,10 +17,8 @@ from typing import IO, Any
 import numpy as np
 
 from tflq import errors
-from tflq.engine.runtimes.children import nameless_file, started
-from tflq.engine.runtimes.process import CHILD, ProcessRuntime, feed, how_it_ended, last_words
-from tflq.engine.runtimes.runtime import Description, Step
-from tflq.engine.runtimes.transport import pack, unpack
+from tflq.engine.runtimes.process import CHILD, ProcessRuntime, feed, how_it_ended, last_words, nameless_file, started
+from tflq.engine.runtimes.runtime import Description, Invocation, pack, unpack
 from tflq.errors import RuntimeFailed, RuntimeMissing
 from tflq.typing import Array
 
@@ -29,14 +27,14 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TimedJob:
     """The work of all contestants: a model's file, and steps whose inputs take turns. `subgraph` is the one they run.
 
     `folder` is for their outputs; `limits` are those of tflq on memory, in bytes, and on work.
     """
 
     model: str
-    steps: Sequence[Step]
+    steps: Sequence[Invocation]
     subgraph: int
     folder: Path
     limits: tuple[int, int]
@@ -78,7 +76,7 @@ def tflq_contestant(profile: str, timeout: float) -> ProcessRuntime:
 
 
 @contextmanager
-def contestant(runtime: ProcessRuntime, job: Job) -> Iterator[Contestant]:
+def contestant(runtime: ProcessRuntime, job: TimedJob) -> Iterator[Contestant]:
     """Yield a contestant that is ready; it ends with the block.
 
     Raises:
@@ -104,7 +102,7 @@ def contestant(runtime: ProcessRuntime, job: Job) -> Iterator[Contestant]:
         yield _ready(runtime, talk, job)
 
 
-def _write_job(file: IO[bytes], runtime: ProcessRuntime, job: Job) -> None:
+def _write_job(file: IO[bytes], runtime: ProcessRuntime, job: TimedJob) -> None:
     memory, work = job.limits
     own = {"profile": runtime.resolver, "memory_limit": memory, "work_limit": work}
     described = {
@@ -128,11 +126,11 @@ def _write_job(file: IO[bytes], runtime: ProcessRuntime, job: Job) -> None:
     np.savez(file, **entries)  # type: ignore[arg-type]
 
 
-def _outputs(job: Job, runtime: ProcessRuntime) -> Path:
+def _outputs(job: TimedJob, runtime: ProcessRuntime) -> Path:
     return job.folder / f"{runtime.adapter} {Path(runtime.name).name}.npz"
 
 
-def _ready(runtime: ProcessRuntime, talk: _Talk, job: Job) -> Contestant:
+def _ready(runtime: ProcessRuntime, talk: _Talk, job: TimedJob) -> Contestant:
     answer = talk.answer()
     with np.load(_outputs(job, runtime), allow_pickle=False) as archive:
         entries = dict(archive)

@@ -1,5 +1,9 @@
 """The `tflq` command: find the verb, load only that, and turn errors into exit codes.
 
+The first screen: a few commands for a group of verbs, and the verbs by task.
+
+Nothing here imports NumPy or a compiler.
+
 Exit codes are those of `exits.Exit`.
 """
 
@@ -13,53 +17,190 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
+from inspect import cleandoc
 from typing import Any
 
 import click
 
 from tflq.errors import FileAccessError, InputWarning, out_of_memory
-from tflq.escaping import printable
-from tflq.face.cli.exits import Exit, exit_of
-from tflq.face.cli.output import (
+from tflq.face.cli.answer import (
     CONFIGURATION,
     STANDARD_OUTPUT,
+    Exit,
     accept_all_text,
     end_output,
+    exit_of,
     forget_the_reader,
     say_document,
     say_error,
     say_text,
     say_warning,
 )
-from tflq.face.cli.start import Group, overview, with_verb, write_verbs
-from tflq.face.report.compiling import compiling
+from tflq.face.report.progress import compiling
 from tflq.interrupts import import_whole
+from tflq.texts import printable
 
+#: Task -> its verbs, in the order in which they are needed.
+TASKS = {
+    "look": ("inspect", "lint", "view", "profiles", "doctor"),
+    "check": ("run", "verify", "record", "golden", "court", "prove", "session", "bench"),
+    "find why": ("why", "explain", "fit", "reduce", "extract", "diff", "learn"),
+    "make": ("quantize", "compare"),
+    "ship": ("conform",),
+}
+#: Endings of files that are inspected if no verb is given.
+MODELS = (".tflite", ".lite", ".litertlm", ".task")
+#: Distributions of the runtimes, as pip names them.
+_PACKAGES = ("ai-edge-litert", "ai-edge-litert-nightly", "tflite-runtime", "tensorflow", "tflite-micro")
+
+_FIRST = (
+    ("look", "tflq inspect model.tflite", "operators, scales, shifts"),
+    ("check", "tflq verify model.tflite", "the same bits as the runtime?"),
+    ("find why", "tflq why model.tflite dump.npz", "where and why a device differs"),
+    ("make", "tflq quantize float.tflite --calibration x.npz -o int8.tflite", ""),
+    ("ship", "tflq conform make -o suite.npz", "test cases for a device or CI"),
+)
+
+
+def overview() -> str:
+    """Return the answer to `tflq` alone: a command for each task, the installed runtimes, the next step."""
+    from importlib import metadata
+
+    commands = [f"  {task:<9} {command:<31} {what}".rstrip() for task, command, what in _FIRST]
+    return "\n".join(
+        [
+            f"tflq {metadata.version('tflq')}: run, verify, debug and quantize .tflite models, bit by bit",
+            "",
+            *commands,
+            "",
+            f"Installed runtimes: {', '.join(_install()) or 'none (pip install ai-edge-litert adds one)'}",
+            "All verbs: tflq --help; words: tflq help words; one verb: tflq help VERB",
+        ]
+    )
+
+
+def _install() -> Iterator[str]:
+    from importlib import metadata
+
+    for name in _PACKAGES:
+        try:
+            yield f"{name} {metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            continue
+
+
+def with_verb(words: list[str]) -> list[str]:
+    """Return the words of a command line with the verb spelled out.
+
+    A model without a verb is inspected, `version` is an option, and `help VERB` is `VERB --help`.
+    """
+    first = words[0] if words else ""
+    if first == "version" and len(words) == 1:
+        return ["--version"]
+    if first == "help":
+        return [*with_verb(words[1:]), "--help"]
+    if not first.startswith("-") and first.partition(":")[0].lower().endswith(MODELS):
+        return ["inspect", *words]
+    return words
+
+
+class VerbGroup(click.Group):
+    """A group of verbs: alone, it prints its first screen."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words; without any, print the first screen and end with exit code 0."""
+        if not args and not ctx.resilient_parsing:
+            say_text(self.first_screen(ctx))
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the verb; an option without its value is misuse, where click takes the next option as the value."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not isinstance(command, click.Group) and not ctx.resilient_parsing:
+            _refuse_swallowed(click.Context(command, ctx, name), rest)
+        return name, command, rest
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verbs, each with its whole first sentence."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _sentence(command)) for name, command in commands if command is not None])
+
+    def first_screen(self, ctx: click.Context) -> str:
+        """Return the purpose of the group, its examples, and the next step."""
+        purpose, *paragraphs = cleandoc(self.help or "").split("\n\n")
+        examples = [text.removeprefix("\b\n") for text in paragraphs if text.startswith("\b\n")]
+        lines = [f"  {line}" for text in examples[:1] for line in text.splitlines()]
+        path = f"tflq {self.name}"
+        head = click.wrap_text(f"{path}: {' '.join(purpose.split())}", 80)
+        return "\n".join([head, "", *lines, "", f"All verbs: {path} --help; one verb: {path} VERB --help"])
+
+
+def _refuse_swallowed(ctx: click.Context, words: list[str]) -> None:
+    """Raise UsageError if the value of an option would be another option of the command of `ctx`.
+
+    Words with the value after `=`, and all words after `--`, are as they are meant.
+    """
+    options = [p for p in ctx.command.get_params(ctx) if isinstance(p, click.Option)]
+    known = {name: option for option in options for name in (*option.opts, *option.secondary_opts)}
+    before_end = words[: words.index("--")] if "--" in words else words
+    for position, word in enumerate(before_end):
+        option = known.get(word)
+        if option is None or option.is_flag or option.count:
+            continue
+        values = before_end[position + 1 : position + 1 + option.nargs]
+        taken = next((value for value in values if value in known), None)
+        if taken is not None and not getattr(option, "_flag_needs_value", False):
+            meant = (
+                f"; write {word}={taken} if that is the value" if word.startswith("--") and option.nargs == 1 else ""
+            )
+            raise click.UsageError(f"{word} needs a value, and {taken} is an option{meant}", ctx)
+
+
+def _sentence(command: click.Command) -> str:
+    """Return the first sentence of a command's help."""
+    return command.get_short_help_str(1000)
+
+
+def write_verbs(ctx: click.Context, group: click.Group, formatter: click.HelpFormatter) -> None:
+    """Write the verbs of the command by task, each with its first sentence."""
+    for task, verbs in TASKS.items():
+        commands = [(verb, group.get_command(ctx, verb)) for verb in verbs]
+        rows = [(verb, _sentence(command)) for verb, command in commands if command is not None]
+        with formatter.section(task.capitalize()):
+            formatter.write_dl(rows)
+
+
+#: Words that are no verbs, and the verbs that are meant.
+_MEANT = {"check": "lint"}
 #: verb -> (module, command); loaded when the verb is used
 VERBS = {
-    "bench": ("tflq.face.cli.bench", "bench_command"),
-    "compare": ("tflq.face.cli.compare", "compare_command"),
+    "bench": ("tflq.face.cli.system", "bench_command"),
+    "compare": ("tflq.face.cli.make", "compare_command"),
     "conform": ("tflq.face.cli.conform", "conform_command"),
-    "court": ("tflq.face.cli.court", "court_command"),
-    "doctor": ("tflq.face.cli.doctor", "doctor_command"),
-    "explain": ("tflq.face.cli.explain", "explain_command"),
-    "fit": ("tflq.face.cli.fit", "fit_command"),
-    "diff": ("tflq.face.cli.diff", "diff_command"),
-    "extract": ("tflq.face.cli.extract", "extract_command"),
-    "golden": ("tflq.face.cli.golden", "golden_command"),
-    "inspect": ("tflq.face.cli.inspect", "inspect_command"),
-    "learn": ("tflq.face.cli.learn", "learn_command"),
-    "lint": ("tflq.face.cli.lint", "lint_command"),
-    "profiles": ("tflq.face.cli.profiles", "profiles_command"),
+    "court": ("tflq.face.cli.prove", "court_command"),
+    "doctor": ("tflq.face.cli.system", "doctor_command"),
+    "explain": ("tflq.face.cli.causes", "explain_command"),
+    "fit": ("tflq.face.cli.causes", "fit_command"),
+    "diff": ("tflq.face.cli.look", "diff_command"),
+    "extract": ("tflq.face.cli.look", "extract_command"),
+    "golden": ("tflq.face.cli.goldens", "golden_command"),
+    "inspect": ("tflq.face.cli.look", "inspect_command"),
+    "learn": ("tflq.face.cli.conform", "learn_command"),
+    "lint": ("tflq.face.cli.check", "lint_command"),
+    "profiles": ("tflq.face.cli.system", "profiles_command"),
     "prove": ("tflq.face.cli.prove", "prove_command"),
-    "quantize": ("tflq.face.cli.quantize", "quantize_command"),
-    "record": ("tflq.face.cli.record", "record_command"),
-    "reduce": ("tflq.face.cli.reduce", "reduce_command"),
-    "run": ("tflq.face.cli.run", "run_command"),
-    "session": ("tflq.face.cli.session", "session_command"),
-    "view": ("tflq.face.cli.view", "view_command"),
-    "verify": ("tflq.face.cli.verify", "verify_command"),
-    "why": ("tflq.face.cli.why", "why_command"),
+    "quantize": ("tflq.face.cli.make", "quantize_command"),
+    "record": ("tflq.face.cli.check", "record_command"),
+    "reduce": ("tflq.face.cli.causes", "reduce_command"),
+    "run": ("tflq.face.cli.check", "run_command"),
+    "session": ("tflq.face.cli.prove", "session_command"),
+    "view": ("tflq.face.cli.look", "view_command"),
+    "verify": ("tflq.face.cli.check", "verify_command"),
+    "why": ("tflq.face.cli.causes", "why_command"),
 }
 
 
@@ -71,14 +212,14 @@ class Stopped(BaseException):
         super().__init__(code)
 
 
-class Verbs(Group):
+class Verbs(VerbGroup):
     """A group that imports commands on demand, and turns their errors into exit codes."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words with the verb spelled out."""
         if args == ["help", "words"]:
             from tflq.face.report.render.text import line_width
-            from tflq.face.report.words import glossary_text
+            from tflq.face.report.wording import glossary_text
 
             say_text(glossary_text(line_width() or 100))
             ctx.exit()
@@ -109,7 +250,8 @@ class Verbs(Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the verb, with the defaults from [tool.tflq]; suggest the nearest one for a misspelt verb."""
         if args and args[0] not in VERBS and not args[0].startswith("-"):
-            near = get_close_matches(args[0].lower(), tuple(VERBS), 1)
+            word = args[0].lower()
+            near = [_MEANT[word]] if word in _MEANT else get_close_matches(word, tuple(VERBS), 1)
             meant = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(self.list_commands(ctx))}."
             raise click.UsageError(f"No such command {args[0]!r}. {meant}", ctx)
         name, command, rest = super().resolve_command(ctx, args)
@@ -123,7 +265,7 @@ class Verbs(Group):
         words = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False
         if "--watch" in words and not {"--help", "-h"} & set(words):
-            from tflq.face.cli.watching import files_of, watch
+            from tflq.face.cli.settings import files_of, watch
 
             once = [word for word in words if word != "--watch"]
             try:
@@ -176,7 +318,7 @@ def _configure(command: click.Command) -> tuple[dict[str, Any], str]:
     """Return the defaults of a command's options, and the file that gives them."""
     from pathlib import Path
 
-    from tflq.face.cli.configuration import configuration, defaults
+    from tflq.face.cli.settings import configuration, defaults
 
     table, path = configuration(Path.cwd())
     return defaults(command, table, path, tuple(VERBS)) if table else {}, path

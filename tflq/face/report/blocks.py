@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from tflq.face.report.graph.colouring import Colouring
-    from tflq.face.report.graph.standard import ModelView
+    from tflq.face.report.graph.drawing import ModelView
 
 #: Titles of columns with their alignment: "<" left, ">" right, "=" left and never wrapped.
 Columns = Sequence[tuple[str, str]]
@@ -24,7 +24,7 @@ Columns = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class OperatorBlock:
     """An operator of the model. A page links it to its panel."""
 
     index: int
@@ -46,7 +46,7 @@ class Badge:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class CodeBlock:
     """A path, name or number, as it is typed."""
 
     text: str
@@ -78,7 +78,7 @@ class Styled:
 
 
 #: Part of a line; a tuple is rendered one part after the other.
-Inline = str | Operator | Badge | Code | Shortened | Styled | tuple["Inline", ...]
+Inline = str | OperatorBlock | Badge | CodeBlock | Shortened | Styled | tuple["Inline", ...]
 
 
 def plain(value: Inline) -> str:
@@ -96,7 +96,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict(Block):
+class Headline(Block):
     """The verdict in one line. A page shows it as its headline, without the subject.
 
     `word` is the verdict itself, as in DIFFERS; `headline` is the page's text if it is not `text`.
@@ -115,7 +115,7 @@ class Verdict(Block):
 
 
 @dataclass(frozen=True, slots=True)
-class Fact(Block):
+class FactLine(Block):
     """A fact about what was read or compared. A page shows it below the headline."""
 
     text: Inline
@@ -153,7 +153,7 @@ class Listing(Block):
 
 
 @dataclass(frozen=True, slots=True)
-class Table(Block):
+class TableBlock(Block):
     """Rows of cells.
 
     Text lists the first `most` rows, then `rest`, in which {left}, {shown} and {of} are counts of rows. A page has all
@@ -253,7 +253,7 @@ class Graph(Block):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory(Block):
+class MemoryChart(Block):
     """Bytes of activations over the operators of the model, on pages only."""
 
 
@@ -298,6 +298,6 @@ class Report:
     headline: str = ""
 
     @property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> Headline | None:
         """The first verdict, if there is one."""
-        return next((block for block in self.blocks if isinstance(block, Verdict)), None)
+        return next((block for block in self.blocks if isinstance(block, Headline)), None)

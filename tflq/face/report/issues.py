@@ -1,4 +1,7 @@
-"""Complaints of `verify`, `conform` and `lint` in one form, for baselines and SARIF."""
+"""Complaints of `verify`, `conform` and `lint` in one form, for baselines and SARIF.
+
+Complaints as SARIF 2.1.0 (OASIS), which GitHub and other CI servers show beside the files they are about.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,21 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from pathlib import PurePath
 from typing import Any
+from urllib.parse import quote
 
+import tflq
 from tflq.comparison.inspection.difference import Difference
-from tflq.comparison.verification.report import Report
-from tflq.comparison.verification.results import Status, TensorResult, Verdict
-from tflq.devices.conformance.judging import Judged, Result, SuiteVerdict, Verdicts
-from tflq.diagnosis.linting import Finding, Level, Lint
-from tflq.escaping import shown
-from tflq.face.report.json import json_value
+from tflq.comparison.results import Status, TensorResult, Verdict
+from tflq.comparison.verification.report import Verification
+from tflq.devices.suites.judge import CaseResult, Judged, SuiteVerdict, Verdicts
+from tflq.diagnosis.linting.lint import Lint
+from tflq.diagnosis.linting.rules import Finding, Level
+from tflq.face.report.json import dumps, json_value
+from tflq.texts import printable, shown
 
 #: Things that a message lists by name.
 _NAMED = 5
@@ -40,10 +48,33 @@ class Issue:
     short: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Complaints:
+    """The complaints of a run.
+
+    `rest` is its verdict if all issues were accepted; `compared` is the number of compared elements of each part, by
+    names that a baseline keeps.
+    """
+
+    rest: Enum | str
+    issues: Sequence[Issue]
+    compared: Mapping[str, int] = field(default_factory=dict)
+
+
 # --- verify -----------------------------------------------------------------------------------------------------------
 
 
-def issues_of_report(report: Report) -> Iterator[Issue]:
+def complaints_of_report(report: Verification) -> Complaints:
+    """Return the complaints of a verification."""
+    counts = {
+        f"verify:{_name(report)}:{place}": sum(t.difference.elements for t in tensors if t.difference is not None)
+        for place, _, tensors, _ in _things(report)
+    }
+    compared = {name: count for name, count in counts.items() if count}
+    return Complaints(report.rest, list(_report_issues(report)), compared)
+
+
+def _report_issues(report: Verification) -> Iterator[Issue]:
     """Yield everything whose bits differ or that was not compared: operators, outputs of the graph, subgraphs.
 
     A key contains a digest of all that is known of the differences, so that no other difference has the same key.
@@ -67,16 +98,7 @@ def issues_of_report(report: Report) -> Iterator[Issue]:
             )
 
 
-def compare_of_report(report: Report) -> dict[str, int]:
-    """Return how many elements were compared of each operator and output, by names that a baseline keeps."""
-    counts = {
-        f"verify:{_name(report)}:{place}": sum(t.difference.elements for t in tensors if t.difference is not None)
-        for place, _, tensors, _ in _things(report)
-    }
-    return {name: count for name, count in counts.items() if count}
-
-
-def _things(report: Report) -> Iterator[tuple[str, Status, tuple[TensorResult, ...], str]]:
+def _things(report: Verification) -> Iterator[tuple[str, Status, tuple[TensorResult, ...], str]]:
     """Yield the place, the status, the tensors and the gaps of everything that a verdict speaks of."""
     for operator in report.operators:
         yield f"{operator.place} {operator.op}", operator.status, operator.tensors, operator.gaps
@@ -90,7 +112,7 @@ def _things(report: Report) -> Iterator[tuple[str, Status, tuple[TensorResult, .
             yield place, Status.NOT_COMPARED, (), f"no operator runs its {one.operators} operators"
 
 
-def _name(report: Report) -> str:
+def _name(report: Verification) -> str:
     return os.path.basename(report.model.path or report.model.sha256)
 
 
@@ -124,17 +146,25 @@ def no_longer_compared(before: Mapping[str, int], now: Mapping[str, int], baseli
         yield Issue(key, "no-longer-compared", summary, "warning", message, baseline, "", Verdict.INCOMPLETE.value)
 
 
-def issues_of_failure(verb: str, path: str, problem: str) -> Iterator[Issue]:
-    """Yield the complaint about a model that could not be read or run."""
+def complaints_of_failure(verb: str, path: str, problem: str, code: Enum) -> Complaints:
+    """Return the complaint about a model that could not be read or run; no baseline accepts it."""
     message = f"{path}: {problem}"
     key = f"{verb}:{os.path.basename(path)}:failed:{_digest(path, problem)}"
-    yield Issue(key, "failed", "It could not be read or run.", "error", message, path, "", Verdict.INCOMPLETE.value)
+    summary = "It could not be read or run."
+    return Complaints(code, [Issue(key, "failed", summary, "error", message, path, "", Verdict.INCOMPLETE.value)])
 
 
 # --- conform and lint -------------------------------------------------------------------------------------------------
 
 
-def issues_of_verdicts(verdicts: Verdicts, suite: str) -> Iterator[Issue]:
+def complaints_of_verdicts(verdicts: Verdicts, suite: str) -> Complaints:
+    """Return the complaints of a run of a suite. What is compared are the cases with outputs."""
+    seen = (CaseResult.PASSES, CaseResult.DIFFERS)
+    compared = {f"conform:{verdicts.profile}:{j.case.id}": 1 for j in verdicts.cases if j.result in seen}
+    return Complaints(verdicts.rest, list(_verdict_issues(verdicts, suite)), compared)
+
+
+def _verdict_issues(verdicts: Verdicts, suite: str) -> Iterator[Issue]:
     """Yield every case that fails. A key contains a digest of all that is known of the differences."""
     for judged in verdicts.failing:
         case, result = judged.case, judged.result.value
@@ -145,14 +175,8 @@ def issues_of_verdicts(verdicts: Verdicts, suite: str) -> Iterator[Issue]:
     if verdicts.rest != SuiteVerdict.PASSES:
         word = verdicts.rest.value
         message = "; ".join([f"{verdicts.target}: {word}", *verdicts.endings])
-        key = f"conform:{verdicts.profile}:{word}:{_digest(message, verdicts.count(Result.REFUSED))}"
+        key = f"conform:{verdicts.profile}:{word}:{_digest(message, verdicts.count(CaseResult.REFUSED))}"
         yield Issue(key, f"run-{word.replace(' ', '-')}", f"The run: {word}.", "error", message, suite, "", word)
-
-
-def compare_of_verdicts(verdicts: Verdicts) -> dict[str, int]:
-    """Return the cases whose outputs were compared, by names that a baseline keeps."""
-    seen = (Result.PASSES, Result.DIFFERS)
-    return {f"conform:{verdicts.profile}:{j.case.id}": 1 for j in verdicts.cases if j.result in seen}
 
 
 def mark_of_case(judged: Judged) -> str:
@@ -162,7 +186,12 @@ def mark_of_case(judged: Judged) -> str:
     return judged.mark or _digest(case.model, case.samples, case.expected, judged.result.value, known)
 
 
-def issues_of_lint(result: Lint, corrected: Sequence[Finding] = ()) -> Iterator[Issue]:
+def complaints_of_lint(result: Lint, corrected: Sequence[Finding] = ()) -> Complaints:
+    """Return every finding; those that were corrected fail no run."""
+    return Complaints("clean", list(_lint_issues(result, corrected)))
+
+
+def _lint_issues(result: Lint, corrected: Sequence[Finding]) -> Iterator[Issue]:
     """Yield every finding; those that were corrected fail no run."""
     path = result.facts.path or result.facts.sha256
     for f in result.findings:
@@ -172,3 +201,42 @@ def issues_of_lint(result: Lint, corrected: Sequence[Finding] = ()) -> Iterator[
         message = f"{place}: {f.summary}: expected {f.required}, got {f.found}"
         short = f"{f.subgraph}/{f.operator} {f.op}" + ("" if f.tensor is None else f" tensor {f.tensor}")
         yield Issue(key, f.rule, f.summary, f.level.value, message, path, place, verdict, short)
+
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_HOME = "https://pypi.org/project/tflq/"
+
+
+def sarif(issues: Sequence[Issue], accepted: Mapping[str, str]) -> str:
+    """Return the log as text. `accepted` has the reasons of complaints, by key, that a baseline accepts."""
+    rules = {issue.rule: issue.summary for issue in issues}
+    run = {
+        "tool": {
+            "driver": {
+                "name": "tflq",
+                "version": tflq.__version__,
+                "informationUri": _HOME,
+                "rules": [{"id": r, "shortDescription": {"text": printable(s)}} for r, s in sorted(rules.items())],
+            }
+        },
+        "results": [_result(issue, accepted.get(issue.key)) for issue in issues],
+        "columnKind": "unicodeCodePoints",
+    }
+    return dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}) + "\n"
+
+
+def _result(issue: Issue, reason: str | None) -> dict[str, Any]:
+    place = {
+        "physicalLocation": {"artifactLocation": {"uri": quote(PurePath(issue.file).as_posix())}},
+        "logicalLocations": [{"name": printable(issue.place), "kind": "element"}],
+    }
+    result = {
+        "ruleId": issue.rule,
+        "level": issue.level,
+        "message": {"text": printable(issue.message, 2000)},
+        "locations": [place],
+        "partialFingerprints": {"tflq/v1": hashlib.sha256(issue.key.encode()).hexdigest()[:32]},
+    }
+    if reason is not None:
+        result["suppressions"] = [{"kind": "external", "justification": printable(reason)}]
+    return result

@@ -1,15 +1,17 @@
-"""Causes that many cases or operators share, as blocks and a document."""
+"""Causes that many cases or operators share, and changes of releases: as blocks and documents."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tflq.diagnosis.certainty import Certainty
-from tflq.diagnosis.joint import Joint, JointCause, Reproduced
-from tflq.face.report.blocks import Block, Fold, Section, Table
-from tflq.face.report.documents.shared import JointCauseDocument, NearestDocument, ReproducedDocument
-from tflq.face.report.numbers import counted
+from tflq.diagnosis.siblings import Joint, JointCause, Reproduced
+from tflq.engine.profiles.history import ReleaseChange
+from tflq.face.report.blocks import Block, Fold, Section, TableBlock, Text
+from tflq.face.report.documents.filling import filled
+from tflq.face.report.documents.shared import NearestDocument
+from tflq.face.report.wording import counted, listed
 
 #: Limits on rows of causes, on names of other causes and their characters, and on operators of a cause.
 _CAUSES, _OTHERS, _SHORT, _OPERATORS = 8, 3, 40, 4
@@ -27,7 +29,7 @@ def joint_blocks(causes: Sequence[JointCause], unit: str = "case") -> Iterator[B
         (counts_text(cause), certainty_text(cause), cause.first, operators_text(cause), _with_others(cause))
         for cause in causes
     ]
-    yield Table(columns, rows, most=_CAUSES, rest="and {left} more causes (--json has all)")
+    yield TableBlock(columns, rows, most=_CAUSES, rest="and {left} more causes (--json has all)")
     for cause in causes:
         if cause.kernels:
             yield Fold(f"{cause.name}: by operator and types", [_by_kernel(cause.kernels, unit)])
@@ -38,15 +40,9 @@ def joint_section(joint: Joint) -> Iterator[Block]:
     blocks = list(joint_blocks(joint.causes, "operator"))
     rows = [(f"{k.op} {k.types}", f"{name}: {k.failing:,} of {k.all_failing:,}") for name, k in joint.nearest]
     if rows:
-        blocks.append(Table((("no arithmetic known", "<"), ("nearest", "<")), rows, most=_CAUSES))
+        blocks.append(TableBlock((("no arithmetic known", "<"), ("nearest", "<")), rows, most=_CAUSES))
     if blocks:
         yield Section("joint", "One arithmetic for many operators", blocks)
-
-
-def some(names: Sequence[str], most: int) -> str:
-    """Return the first names, and the number of the others."""
-    more = f", {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def operators_text(cause: JointCause) -> str:
@@ -55,7 +51,7 @@ def operators_text(cause: JointCause) -> str:
     for kernel in cause.kernels:
         counts[kernel.op] += kernel.failing
     ordered = sorted(cause.operators, key=lambda op: -counts[op])
-    return some([f"{counts[op]:,} {op}" if counts[op] else op for op in ordered], _OPERATORS)
+    return listed([f"{counts[op]:,} {op}" if counts[op] else op for op in ordered], _OPERATORS, last=", ")
 
 
 def counts_text(cause: JointCause) -> str:
@@ -89,7 +85,7 @@ def _with_others(cause: JointCause) -> str:
     return cause.name + (f" (also {others})" if others else "")
 
 
-def _by_kernel(kernels: Sequence[Reproduced], unit: str) -> Table:
+def _by_kernel(kernels: Sequence[Reproduced], unit: str) -> TableBlock:
     columns = [(c, "<") for c in ("operator", "types", f"{unit}s", "failing", "bits of evidence")]
     rows = [
         (
@@ -101,37 +97,25 @@ def _by_kernel(kernels: Sequence[Reproduced], unit: str) -> Table:
         )
         for k in kernels
     ]
-    return Table(columns, rows)
-
-
-def cause_document(cause: JointCause) -> JointCauseDocument:
-    """Return a joint cause as an object of `schemas/conform.schema.json` and `schemas/explain.schema.json`."""
-    return {
-        "name": cause.name,
-        "others": list(cause.others),
-        "certainty": None if cause.certainty is None else cause.certainty,
-        "groups": cause.groups,
-        "cases": len(cause.names),
-        "failing": cause.failing,
-        "operators": list(cause.operators),
-        "first": cause.first,
-        "kernels": [_kernel_document(kernel) for kernel in cause.kernels],
-    }
+    return TableBlock(columns, rows)
 
 
 def nearest_document(joint: Joint) -> list[NearestDocument]:
     """Return the nearest arithmetic of each kernel without one."""
-    return [{"name": name, **_kernel_document(kernel)} for name, kernel in joint.nearest]
+    return [filled(NearestDocument, kernel, name=name) for name, kernel in joint.nearest]
 
 
-def _kernel_document(kernel: Reproduced) -> ReproducedDocument:
-    return {
-        "op": kernel.op,
-        "types": kernel.types,
-        "reproduced": kernel.reproduced,
-        "cases": kernel.cases,
-        "failing": kernel.failing,
-        "all_failing": kernel.all_failing,
-        "bits": kernel.bits,
-        "needed": kernel.needed,
-    }
+#: Changes that text lists; a document has all.
+_LISTED = 5
+
+
+def change_blocks(changes: Iterable[ReleaseChange], one: str, other: str) -> Iterator[Block]:
+    """Yield what releases changed between two profiles, a line each; without a change, that both are known."""
+    changes = list(changes)
+    for change in changes[:_LISTED]:
+        where = f"{change.op} ({change.types}), changed between {change.last} and {change.first}"
+        yield Text(f"{where}: {one}: {change.before}; {other}: {change.after}")
+    if len(changes) > _LISTED:
+        yield Text(f"{len(changes) - _LISTED} more changes (--json has all)")
+    if not changes:
+        yield Text(f"tflq profiles diff {one} {other} lists the operators that the two compute differently")

@@ -9,8 +9,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from tflq.errors import TflqError
-from tflq.escaping import valid
-from tflq.face.report.documents.error import ErrorDocument
+from tflq.face.report.documents.shared import ErrorDocument
+from tflq.texts import valid
 
 
 def dumps(document: Mapping[str, Any], *, ascii_only: bool = False) -> str:

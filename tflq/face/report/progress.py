@@ -1,4 +1,9 @@
-"""Progress on standard error: a bar on a terminal, elsewhere a line every ten seconds."""
+"""Progress on standard error, and a bar while kernels are compiled.
+
+Progress on standard error: a bar on a terminal, elsewhere a line every ten seconds.
+
+A progress bar on a terminal while kernels are compiled.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
-from tflq.engine.jit.compilations import Compilations, heard
-from tflq.escaping import shown
-from tflq.progress import Progress, silent
+from tflq.interrupts import Progress, silent
+from tflq.texts import shown
+
+if TYPE_CHECKING:
+    from tflq.engine.jit.compiled import Compilations
 
 #: Seconds between two lines.
 INTERVAL = 10.0
@@ -41,6 +49,8 @@ def progress_bar(*, lines: bool = False, quiet: bool = False) -> Iterator[Progre
         TimeRemainingColumn,
     )
 
+    from tflq.engine.jit.compiled import heard
+
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -64,13 +74,15 @@ def progress_bar(*, lines: bool = False, quiet: bool = False) -> Iterator[Progre
 class Lines:
     """Progress as lines, one every INTERVAL seconds of `clock`: the task, its share done, seconds gone and left.
 
-    Seconds left are guessed from the share that is done since the total was last another one. Threads may share it.
+    Seconds left are estimated from the share that is done since the total was last another one. The first estimate of a
+    total is written after a second if it is longer than INTERVAL. Threads may share it.
     """
 
     def __init__(self, clock: Callable[[], float], write: Callable[[str], None]) -> None:
         self._clock, self._write = clock, write
         self._start = self._last = self._began = clock()
         self._total = self._first = 0
+        self._is_estimated = False
         self._told: tuple[str, int, int] | None = None
         self._lock = threading.Lock()
 
@@ -89,13 +101,15 @@ class Lines:
     def _line(self, what: str, done: int, total: int) -> None:
         now = self._clock()
         if total != self._total:
-            self._total, self._began, self._first = total, now, done
-        if now - self._last < INTERVAL:
+            self._total, self._began, self._first, self._is_estimated = total, now, done, False
+        left = (now - self._began) * (total - done) / (done - self._first) if total and done > self._first else None
+        is_new = left is not None and left > INTERVAL and now - self._began >= 1 and not self._is_estimated
+        if now - self._last < INTERVAL and not is_new:
             return
         self._last = now
         text = f"tflq: {shown(what)}, {now - self._start:.0f} s gone"
-        if total and done > self._first:
-            left = (now - self._began) * (total - done) / (done - self._first)
+        if left is not None:
+            self._is_estimated = True
             text += f", {done / total:.0%} done, about {left:.0f} s left"
         self._write(text)
 
@@ -116,3 +130,30 @@ def _repeat(told: Lines) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+
+
+#: Seconds after the first function until the bar is shown.
+PATIENCE = 0.5
+
+
+@contextmanager
+def compiling(*, quiet: bool = False) -> Iterator[None]:
+    """Show a bar on standard error while functions are compiled: on a terminal only, and after half a second.
+
+    If the work has a bar of its own, that bar shows it.
+    """
+    if quiet or sys.stderr is None or sys.stderr.closed or not sys.stderr.isatty():
+        yield
+        return
+    from tflq.engine.jit.compiled import heard
+
+    begun: list[float] = []
+
+    def tell(compilations: Compilations) -> None:
+        begun.append(time.monotonic())
+        if begun[-1] - begun[0] > PATIENCE:  # the bar hears of all that follows
+            draw = stack.enter_context(progress_bar())
+            draw(f"compiling kernels, once: {compilations.functions}", compilations.functions, 0)
+
+    with heard(tell), ExitStack() as stack:
+        yield

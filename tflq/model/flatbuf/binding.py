@@ -1,227 +1,281 @@
 """Tables with a class of their own in the vocabulary, and the correspondence of the two, in one table.
 
-`load` builds a value from a table's fields (by schema name) and its unknown fields; `store` returns the fields. The
-place of bytes in a file is not part of the vocabulary: `load` reads those outside the tables, `store` hands them over.
+A class and its table correspond by the names of their fields; a `Binding` states what differs. The place of bytes in a
+file is not part of the vocabulary: reading takes those outside the tables from a FileSource, writing hands them to a
+FileSink.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from types import MappingProxyType
+from typing import Any, Protocol
 
 import numpy as np
 
 from tflq.model import ir
-from tflq.model.flatbuf.contract import Binding, Fields, Pair, Sink, Source, Unknown, indices
-from tflq.model.flatbuf.tensors import load_quantization, load_tensor, store_quantization, store_tensor
-from tflq.model.ir.schema import enum, enum_names
+from tflq.model.ir.model import enum, enum_names
 from tflq.typing import Array
 
-# --- operator codes -------------------------------------------------------------------------------------------------
+Fields = Mapping[str, Any]
+Unknown = tuple[ir.UnknownField, ...]
+Values = dict[str, Any]
 
 
-def _load_operator_code(f: Fields, unknown: Unknown, source: Source) -> ir.OperatorCode:
+class FileSource(Protocol):
+    """The operations that `load` needs on the file that is read."""
+
+    def integers(self, vector: Array) -> tuple[int, ...]:
+        """Return the vector as a tuple of Python numbers."""
+
+    def outside(self, offset: int, size: int, table: str, field: str) -> memoryview:
+        """Return bytes outside the tables, `offset` counted from the start of the file."""
+
+
+class FileSink(Protocol):
+    """The operations that `store` needs on the file that is written."""
+
+    def inside(self, buffer: ir.Buffer) -> bool:
+        """Return whether this buffer's bytes go into its table."""
+
+    def outside(self, data: Any) -> tuple[int, int]:
+        """Store bytes outside the tables; return their offset from the start of the file, and their number."""
+
+
+class Binding:
+    """A class of the vocabulary and its table: values from fields, and fields from values.
+
+    Fields correspond by name, except `names` (own name: the table's); those of `own` are no fields of the table.
+    `reads` (value, source) and `writes` (value) convert single fields, by own name. `adjust` then changes the values
+    that are read (with the table's fields and the source), `complete` the fields that are written (with the value and
+    the sink).
+    """
+
+    def __init__(
+        self,
+        type_: type,
+        *,
+        names: Mapping[str, str] = MappingProxyType({}),
+        own: Sequence[str] = (),
+        reads: Mapping[str, Callable[[Any, FileSource], Any]] = MappingProxyType({}),
+        writes: Mapping[str, Callable[[Any], Any]] = MappingProxyType({}),
+        adjust: Callable[[Values, Fields, FileSource], None] | None = None,
+        complete: Callable[[Values, Any, FileSink], None] | None = None,
+    ) -> None:
+        self.type = type_
+        bound = [field.name for field in fields(type_) if field.name not in ("unknown", *own)]
+        self._reads = [(name, names.get(name, name), reads.get(name)) for name in bound]
+        self._writes = [(name, names.get(name, name), writes.get(name)) for name in bound]
+        self._adjust, self._complete = adjust, complete
+
+    def load(self, table: Fields, unknown: Unknown, source: FileSource) -> Any:
+        """Build a value from a table's fields, by schema name, and its unknown fields."""
+        values: Values = {"unknown": unknown}
+        for name, stored, read in self._reads:
+            values[name] = table[stored] if read is None else read(table[stored], source)
+        if self._adjust is not None:
+            self._adjust(values, table, source)
+        return self.type(**values)
+
+    def store(self, value: Any, sink: FileSink) -> Fields:
+        """Return a table's fields of a value."""
+        table: Values = {}
+        for name, stored, write in self._writes:
+            table[stored] = getattr(value, name) if write is None else write(getattr(value, name))
+        if self._complete is not None:
+            self._complete(table, value, sink)
+        return table
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A table that the vocabulary holds as a plain pair."""
+
+    first: str | None
+    second: int
+    unknown: Unknown
+
+
+def load_record(table: str, fields: Fields, unknown: Unknown) -> ir.Record:
+    """Return a table without a class of its own."""
+    return ir.Record(table, MappingProxyType(dict(fields)), unknown)
+
+
+# --- single fields --------------------------------------------------------------------------------------------------
+
+
+def _indices(vector: Array | None, source: FileSource) -> tuple[int, ...] | None:
+    return None if vector is None else source.integers(vector)
+
+
+def _all_indices(vector: Array | None, source: FileSource) -> tuple[int, ...]:
+    return _indices(vector, source) or ()
+
+
+def _flags(vector: Array | None, source: FileSource) -> tuple[bool, ...] | None:
+    return None if vector is None else tuple(map(bool, source.integers(vector)))
+
+
+def _all(values: tuple[Any, ...] | None, source: FileSource) -> tuple[Any, ...]:
+    return values or ()
+
+
+def _floats(values: Array | None, source: FileSource) -> Array:
+    return _NO_FLOATS if values is None else values
+
+
+def _integers(values: Array | None, source: FileSource) -> Array:
+    return _NO_INTEGERS if values is None else values
+
+
+_NO_FLOATS = np.zeros(0, np.float32)
+_NO_INTEGERS = np.zeros(0, np.int64)
+_NO_FLOATS.flags.writeable = _NO_INTEGERS.flags.writeable = False
+
+
+def _unless_empty(values: Array) -> Array | None:
+    return values if np.size(values) else None
+
+
+_TENSOR_TYPES = {int(t): t for t in ir.TensorType}
+
+
+def _tensor_type(number: int, source: FileSource) -> ir.TensorType | int:
+    return _TENSOR_TYPES.get(number, number)
+
+
+def _named(pairs: tuple[Pair, ...] | None, source: FileSource) -> tuple[tuple[str, int], ...]:
+    # Source: LiteRT 2.3 GetMapFromTensorMap: an entry without a name is skipped.
+    return tuple((p.first, p.second) for p in pairs or () if p.first is not None)
+
+
+def _unpaired(pairs: tuple[Pair, ...] | None, source: FileSource) -> tuple[tuple[str | None, int], ...] | None:
+    return None if pairs is None else tuple((p.first, p.second) for p in pairs)
+
+
+def _paired(values: tuple[tuple[str | None, int], ...] | None) -> tuple[Pair, ...] | None:
+    return None if values is None else tuple(Pair(first, second, ()) for first, second in values)
+
+
+def _all_named(values: tuple[tuple[str | None, int], ...]) -> tuple[Pair, ...] | None:
+    if any(name is None for name, _ in values):
+        raise ValueError("readers skip an entry without a name")
+    return _paired(values)
+
+
+def _unknown_of(*names: str) -> Callable[[Values, Fields, FileSource], None]:
+    """Return an `adjust` that keeps the unknown fields of pairs, which the vocabulary holds as plain tuples."""
+
+    def adjust(values: Values, table: Fields, source: FileSource) -> None:
+        values["unknown"] += tuple(field for name in names for pair in table[name] or () for field in pair.unknown)
+
+    return adjust
+
+
+# --- tables that differ from their classes --------------------------------------------------------------------------
+
+#: Offsets up to this one mean "not stored outside"; converters write 1 before they know the place.
+_NO_OFFSET = 1
+
+
+def _name_code(values: Values, table: Fields, source: FileSource) -> None:
     # Source: LiteRT 2.3 GetBuiltinCode: old files fill the byte, new ones both, and the larger is valid.
-    code = max(f["builtin_code"], f["deprecated_builtin_code"])
-    return ir.OperatorCode(code, _operator_name(code), f["version"], f["custom_code"], unknown)
+    values["builtin_code"] = max(table["builtin_code"], table["deprecated_builtin_code"])
+    values["name"] = _operator_name(values["builtin_code"])
 
 
 def _operator_name(code: int) -> str:
     return enum_names("BuiltinOperator").get(code, f"BUILTIN_{code}")
 
 
-def _store_operator_code(code: ir.OperatorCode, sink: Sink) -> Fields:
+def _write_both_codes(table: Values, code: ir.OperatorCode, sink: FileSink) -> None:
     if code.name != _operator_name(code.builtin_code):  # the file holds only the number
         raise ValueError(f"{code.builtin_code} is {_operator_name(code.builtin_code)}")
     placeholder = enum("BuiltinOperator")["PLACEHOLDER_FOR_GREATER_OP_CODES"]
-    return {
-        "deprecated_builtin_code": min(code.builtin_code, placeholder),
-        "custom_code": code.custom_code,
-        "version": code.version,
-        "builtin_code": code.builtin_code,
-    }
+    table["deprecated_builtin_code"] = min(code.builtin_code, placeholder)
 
 
-# --- operators and subgraphs ----------------------------------------------------------------------------------------
-
-
-def _load_operator(f: Fields, unknown: Unknown, source: Source) -> ir.Operator:
-    custom_options = None if f["custom_options"] is None else memoryview(f["custom_options"])
-    external = custom_options is None and f["large_custom_options_offset"] > _NO_OFFSET
+def _find_options(values: Values, table: Fields, source: FileSource) -> None:
+    offset, size = table["large_custom_options_offset"], table["large_custom_options_size"]
+    external = values["custom_options"] is None and offset > _NO_OFFSET
     if external:
-        place = f["large_custom_options_offset"], f["large_custom_options_size"]
-        custom_options = source.outside(*place, "Operator", "large_custom_options_offset")
-    return ir.Operator(
-        opcode_index=f["opcode_index"],
-        inputs=indices(f["inputs"], source) or (),
-        outputs=indices(f["outputs"], source) or (),
-        options=f["builtin_options"],
-        options_2=f["builtin_options_2"],
-        custom_options=custom_options,
-        custom_options_format=f["custom_options_format"],
-        custom_options_external=external,
-        mutating_variable_inputs=_flags(f["mutating_variable_inputs"], source),
-        intermediates=indices(f["intermediates"], source),
-        debug_metadata_index=f["debug_metadata_index"],
-        unknown=unknown,
-    )
+        values["custom_options"] = source.outside(offset, size, "Operator", "large_custom_options_offset")
+    values["custom_options_external"] = external
 
 
-def _store_operator(op: ir.Operator, sink: Sink) -> Fields:
+def _place_options(table: Values, op: ir.Operator, sink: FileSink) -> None:
     external = op.custom_options_external and op.custom_options is not None
     offset, size = sink.outside(op.custom_options) if external else (0, 0)
-    return {
-        "opcode_index": op.opcode_index,
-        "inputs": op.inputs,
-        "outputs": op.outputs,
-        "builtin_options": op.options,
-        "custom_options": None if external else op.custom_options,
-        "custom_options_format": op.custom_options_format,
-        "mutating_variable_inputs": op.mutating_variable_inputs,
-        "intermediates": op.intermediates,
-        "large_custom_options_offset": offset,
-        "large_custom_options_size": size,
-        "builtin_options_2": op.options_2,
-        "debug_metadata_index": op.debug_metadata_index,
-    }
+    table |= {"large_custom_options_offset": offset, "large_custom_options_size": size}
+    if external:
+        table["custom_options"] = None
 
 
-def _load_subgraph(f: Fields, unknown: Unknown, source: Source) -> ir.Subgraph:
-    return ir.Subgraph(
-        tensors=f["tensors"] or (),
-        inputs=indices(f["inputs"], source) or (),
-        outputs=indices(f["outputs"], source) or (),
-        operators=f["operators"] or (),
-        name=f["name"],
-        debug_metadata_index=f["debug_metadata_index"],
-        unknown=unknown,
-    )
-
-
-def _store_subgraph(s: ir.Subgraph, sink: Sink) -> Fields:
-    return {
-        "tensors": s.tensors,
-        "inputs": s.inputs,
-        "outputs": s.outputs,
-        "operators": s.operators,
-        "name": s.name,
-        "debug_metadata_index": s.debug_metadata_index,
-    }
-
-
-# --- the model ------------------------------------------------------------------------------------------------------
-
-
-def _load_buffer(f: Fields, unknown: Unknown, source: Source) -> ir.Buffer:
+def _find_bytes(values: Values, table: Fields, source: FileSource) -> None:
     # Source: LiteRT 2.3 InterpreterBuilder::ParseTensors: bytes in the table come first, then an offset above 1.
-    if f["data"] is None and f["offset"] > _NO_OFFSET:
-        data = source.outside(f["offset"], f["size"], "Buffer", "offset")
-        return ir.Buffer(np.frombuffer(data, np.uint8), external=True, unknown=unknown)
-    return ir.Buffer(f["data"], unknown=unknown)
+    if values["data"] is None and table["offset"] > _NO_OFFSET:
+        data = source.outside(table["offset"], table["size"], "Buffer", "offset")
+        values |= {"data": np.frombuffer(data, np.uint8), "external": True}
 
 
-def _store_buffer(b: ir.Buffer, sink: Sink) -> Fields:
-    if b.data is None or sink.inside(b):
-        return {"data": b.data}
-    offset, size = sink.outside(b.data)
-    return {"offset": offset, "size": size}
-
-
-def _load_pair(first: str, second: str) -> Callable[[Fields, Unknown, Source], Pair]:
-    return lambda f, unknown, source: Pair(f[first], f[second], unknown)
-
-
-def _store_pair(first: str, second: str) -> Callable[[Pair, Sink], Fields]:
-    return lambda pair, sink: {first: pair.first, second: pair.second}
-
-
-def _load_signature(f: Fields, unknown: Unknown, source: Source) -> ir.SignatureDef:
-    # Source: LiteRT 2.3 GetMapFromTensorMap: an entry without a name is skipped.
-    inputs, outputs = f["inputs"] or (), f["outputs"] or ()
-    return ir.SignatureDef(
-        signature_key=f["signature_key"],
-        inputs=tuple((p.first, p.second) for p in inputs if p.first is not None),
-        outputs=tuple((p.first, p.second) for p in outputs if p.first is not None),
-        subgraph_index=f["subgraph_index"],
-        deprecated_tag=f["deprecated_tag"],
-        unknown=unknown + _of_pairs(inputs) + _of_pairs(outputs),
-    )
-
-
-def _store_signature(s: ir.SignatureDef, sink: Sink) -> Fields:
-    if any(name is None for name, _ in (*s.inputs, *s.outputs)):
-        raise ValueError("readers skip an entry without a name")
-    return {
-        "inputs": _pairs(s.inputs),
-        "outputs": _pairs(s.outputs),
-        "signature_key": s.signature_key,
-        "deprecated_tag": s.deprecated_tag,
-        "subgraph_index": s.subgraph_index,
-    }
-
-
-def _load_model(f: Fields, unknown: Unknown, source: Source) -> ir.Model:
-    metadata = f["metadata"]
-    return ir.Model(
-        version=f["version"],
-        operator_codes=f["operator_codes"] or (),
-        subgraphs=f["subgraphs"] or (),
-        buffers=f["buffers"] or (),
-        description=f["description"],
-        metadata_buffer=indices(f["metadata_buffer"], source),
-        metadata=None if metadata is None else tuple((p.first, p.second) for p in metadata),
-        signature_defs=f["signature_defs"],
-        external_buffer_groups=f["external_buffer_groups"],
-        external_buffers=f["external_buffers"],
-        unknown=unknown + _of_pairs(metadata or ()),
-    )
-
-
-def _store_model(m: ir.Model, sink: Sink) -> Fields:
-    return {
-        "version": m.version,
-        "operator_codes": m.operator_codes,
-        "subgraphs": m.subgraphs,
-        "description": m.description,
-        "buffers": m.buffers,
-        "metadata_buffer": m.metadata_buffer,
-        "metadata": None if m.metadata is None else _pairs(m.metadata),
-        "signature_defs": m.signature_defs,
-        "external_buffer_groups": m.external_buffer_groups,
-        "external_buffers": m.external_buffers,
-    }
-
-
-# --- parts ----------------------------------------------------------------------------------------------------------
-
-#: Offsets up to this one mean "not stored outside"; converters write 1 before they know the place.
-_NO_OFFSET = 1
-
-
-def _flags(vector: Array | None, source: Source) -> tuple[bool, ...] | None:
-    return None if vector is None else tuple(map(bool, source.integers(vector)))
-
-
-def _pairs(values: tuple[tuple[str | None, int], ...]) -> tuple[Pair, ...]:
-    return tuple(Pair(first, second, ()) for first, second in values)
-
-
-def _of_pairs(pairs: tuple[Pair, ...]) -> Unknown:
-    return tuple(field for pair in pairs for field in pair.unknown)
+def _place_bytes(table: Values, buffer: ir.Buffer, sink: FileSink) -> None:
+    if buffer.data is not None and not sink.inside(buffer):
+        table["data"] = None
+        table["offset"], table["size"] = sink.outside(buffer.data)
 
 
 #: Every table with a class of its own, by its schema name.
 BINDINGS: Mapping[str, Binding] = MappingProxyType(
     {
-        "OperatorCode": Binding(ir.OperatorCode, _load_operator_code, _store_operator_code),
-        "QuantizationParameters": Binding(ir.Quantization, load_quantization, store_quantization),
-        "Tensor": Binding(ir.TensorSpec, load_tensor, store_tensor),
-        "Operator": Binding(ir.Operator, _load_operator, _store_operator),
-        "SubGraph": Binding(ir.Subgraph, _load_subgraph, _store_subgraph),
-        "Buffer": Binding(ir.Buffer, _load_buffer, _store_buffer),
-        "TensorMap": Binding(Pair, _load_pair("name", "tensor_index"), _store_pair("name", "tensor_index")),
-        "Metadata": Binding(Pair, _load_pair("name", "buffer"), _store_pair("name", "buffer")),
-        "SignatureDef": Binding(ir.SignatureDef, _load_signature, _store_signature),
-        "Model": Binding(ir.Model, _load_model, _store_model),
+        "OperatorCode": Binding(ir.OperatorCode, own=["name"], adjust=_name_code, complete=_write_both_codes),
+        "QuantizationParameters": Binding(
+            ir.Quantization,
+            reads={"scale": _floats, "zero_point": _integers},
+            writes={"scale": _unless_empty, "zero_point": _unless_empty},
+        ),
+        "Tensor": Binding(
+            ir.TensorSpec,
+            reads={"type": _tensor_type, "shape": _all_indices, "shape_signature": _indices},
+            writes={"type": int},
+        ),
+        "Operator": Binding(
+            ir.Operator,
+            names={"options": "builtin_options", "options_2": "builtin_options_2"},
+            own=["custom_options_external"],
+            reads={
+                "inputs": _all_indices,
+                "outputs": _all_indices,
+                "intermediates": _indices,
+                "mutating_variable_inputs": _flags,
+                "custom_options": lambda data, source: None if data is None else memoryview(data),
+            },
+            adjust=_find_options,
+            complete=_place_options,
+        ),
+        "SubGraph": Binding(
+            ir.Subgraph, reads={"tensors": _all, "operators": _all, "inputs": _all_indices, "outputs": _all_indices}
+        ),
+        "Buffer": Binding(ir.Buffer, own=["external"], adjust=_find_bytes, complete=_place_bytes),
+        "TensorMap": Binding(Pair, names={"first": "name", "second": "tensor_index"}),
+        "Metadata": Binding(Pair, names={"first": "name", "second": "buffer"}),
+        "SignatureDef": Binding(
+            ir.SignatureDef,
+            reads={"inputs": _named, "outputs": _named},
+            writes={"inputs": _all_named, "outputs": _all_named},
+            adjust=_unknown_of("inputs", "outputs"),
+        ),
+        "Model": Binding(
+            ir.Model,
+            reads={
+                "operator_codes": _all,
+                "subgraphs": _all,
+                "buffers": _all,
+                "metadata_buffer": _indices,
+                "metadata": _unpaired,
+            },
+            writes={"metadata": _paired},
+            adjust=_unknown_of("metadata"),
+        ),
     }
 )

@@ -17,18 +17,15 @@ from flatbuffers import packer
 from numpy.typing import NDArray
 
 from tflq.errors import FormatError, LimitError
-from tflq.model.flatbuf.binding import BINDINGS
-from tflq.model.flatbuf.contract import load_record
-from tflq.model.flatbuf.layout import Field, Kind, Layout, layout, members
-from tflq.model.flatbuf.limits import Limits
-from tflq.model.flatbuf.table_plan import TablePlan, arrange
+from tflq.model.flatbuf.binding import BINDINGS, load_record
+from tflq.model.flatbuf.layout import Field, FieldKind, ReadLimits, TableLayout, TablePlan, arrange, layout, members
 from tflq.model.ir import Model, Record, UnknownField
-from tflq.model.ir.schema import schema
+from tflq.model.ir.model import schema
 from tflq.typing import Array
 
 Readable: TypeAlias = "bytes | bytearray | memoryview | mmap.mmap"
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = ReadLimits()
 
 _OFFSET_SIZE = 4
 _VTABLE_HEAD = 4  # its own size and the table's, two bytes each
@@ -46,7 +43,7 @@ _ENTRY_COST = 20  # per entry of a vector of tables
 _INDEX_COST = 40
 
 
-def read(data: Readable, limits: Limits = DEFAULT_LIMITS) -> Model:
+def read(data: Readable, limits: ReadLimits = DEFAULT_LIMITS) -> Model:
     """Return the model in `data`, whose arrays are views of `data`.
 
     Raises:
@@ -59,7 +56,7 @@ def read(data: Readable, limits: Limits = DEFAULT_LIMITS) -> Model:
     return model
 
 
-def read_record(data: Readable, format_: str, limits: Limits = DEFAULT_LIMITS) -> Record:
+def read_record(data: Readable, format_: str, limits: ReadLimits = DEFAULT_LIMITS) -> Record:
     """Return the root table of a format without a file identifier; its arrays are views of `data`.
 
     `format_` names a file of `schemas/`: "layer_by_layer" for tflite-micro's dumps, "litertlm" for the header of a
@@ -72,7 +69,7 @@ def read_record(data: Readable, format_: str, limits: Limits = DEFAULT_LIMITS) -
     return record
 
 
-def _reader(data: Readable, limits: Limits) -> _Reader:
+def _reader(data: Readable, limits: ReadLimits) -> _Reader:
     view = memoryview(data).toreadonly().cast("B")
     if len(view) > limits.file_size:
         raise LimitError(f"the file has {len(view)} bytes, more than the limit of {limits.file_size}")
@@ -82,18 +79,18 @@ def _reader(data: Readable, limits: Limits) -> _Reader:
 class _Reader:
     """One file being read."""
 
-    def __init__(self, view: memoryview, limits: Limits) -> None:
+    def __init__(self, view: memoryview, limits: ReadLimits) -> None:
         self.view, self.size, self.limits = view, len(view), limits
         self.memory = limits.memory_for(self.size)
         self.tables, self.elements = limits.tables, limits.elements
         self.plans: dict[tuple[str, int], TablePlan] = {}
         self.seen: dict[str, dict[int, Any]] = {}
         self.absent: dict[str, Any] = {}
-        self.references: dict[Kind, Callable[[Layout, Field, int, int], Any]] = {
-            Kind.STRING: self._string,
-            Kind.NUMBERS: self._numbers,
-            Kind.TABLE: self._subtable,
-            Kind.TABLES: self._tables,
+        self.references: dict[FieldKind, Callable[[TableLayout, Field, int, int], Any]] = {
+            FieldKind.STRING: self._string,
+            FieldKind.NUMBERS: self._numbers,
+            FieldKind.TABLE: self._subtable,
+            FieldKind.TABLES: self._tables,
         }
 
     def check_identifier(self, identifier: bytes) -> None:
@@ -105,7 +102,7 @@ class _Reader:
             reason = f"not a .tflite file: identifier {identifier_read!r} instead of {identifier!r}"
             raise FormatError(reason, offset=_OFFSET_SIZE)
 
-    def root(self, root: Layout) -> Any:
+    def root(self, root: TableLayout) -> Any:
         """Return the root table."""
         if self.size < _OFFSET_SIZE:
             raise FormatError("too short for a file", offset=self.size)
@@ -113,7 +110,7 @@ class _Reader:
 
     # --- tables -----------------------------------------------------------------------------------------------------
 
-    def table(self, table: Layout, position: int, depth: int) -> Any:
+    def table(self, table: TableLayout, position: int, depth: int) -> Any:
         """Return the table at `position`, as the vocabulary's value of it."""
         known = self.seen.setdefault(table.name, {})
         if position in known:
@@ -133,7 +130,7 @@ class _Reader:
             value = known[position] = self._build(table, plan, position, depth)
         return value
 
-    def _build(self, table: Layout, plan: TablePlan, position: int, depth: int) -> Any:
+    def _build(self, table: TableLayout, plan: TablePlan, position: int, depth: int) -> Any:
         fields = dict(table.defaults)
         for name, unpack, at in plan.scalars:
             fields[name] = unpack(self.view, position + at)[0]
@@ -145,13 +142,13 @@ class _Reader:
         binding = BINDINGS.get(table.name)
         return binding.load(fields, unknown, self) if binding else load_record(table.name, fields, unknown)
 
-    def _absent(self, table: Layout) -> Any:
+    def _absent(self, table: TableLayout) -> Any:
         if table.name not in self.absent:
             binding = BINDINGS.get(table.name)
             self.absent[table.name] = binding.load(table.defaults, (), self) if binding else table.absent
         return self.absent[table.name]
 
-    def _plan(self, table: Layout, position: int) -> TablePlan:
+    def _plan(self, table: TableLayout, position: int) -> TablePlan:
         if not 0 <= position <= self.size - _OFFSET_SIZE:
             raise FormatError("the table lies beyond the file's end", offset=position, table=table.name)
         vtable = position - packer.soffset.unpack_from(self.view, position)[0]
@@ -160,7 +157,7 @@ class _Reader:
             self.plans[key] = self._read_vtable(table, position, vtable)
         return self.plans[key]
 
-    def _read_vtable(self, table: Layout, position: int, vtable: int) -> TablePlan:
+    def _read_vtable(self, table: TableLayout, position: int, vtable: int) -> TablePlan:
         def broken(reason: str, at: int = vtable, field: str = "") -> FormatError:
             return FormatError(reason, offset=at, table=table.name, field=field)
 
@@ -176,7 +173,7 @@ class _Reader:
         present = {slot: at for slot, at in enumerate(offsets) if at}
         for slot, at in present.items():
             known = table.slots.get(slot)
-            width = known.number.size if known and known.kind is Kind.SCALAR and known.number else _OFFSET_SIZE
+            width = known.number.size if known and known.kind is FieldKind.SCALAR and known.number else _OFFSET_SIZE
             if known is None:
                 width = 1
             if at < _OFFSET_SIZE or at + width > table_size:
@@ -186,17 +183,17 @@ class _Reader:
 
     # --- fields -----------------------------------------------------------------------------------------------------
 
-    def _subtable(self, table: Layout, field: Field, position: int, depth: int) -> Any:
+    def _subtable(self, table: TableLayout, field: Field, position: int, depth: int) -> Any:
         return self.table(layout(field.target), self._follow(position, table.name, field.name), depth + 1)
 
-    def _tables(self, table: Layout, field: Field, position: int, depth: int) -> tuple[Any, ...]:
+    def _tables(self, table: TableLayout, field: Field, position: int, depth: int) -> tuple[Any, ...]:
         start, count = self._vector(table, field, position, _OFFSET_SIZE)
         self._count_elements(count, _ENTRY_COST, position, table.name, field.name)
         element = layout(field.target)
         places = range(start, start + _OFFSET_SIZE * count, _OFFSET_SIZE)
         return tuple([self.table(element, self._follow(place, table.name, field.name), depth + 1) for place in places])
 
-    def _union(self, table: Layout, field: Field, position: int, type_at: int, at: int, depth: int) -> Any:
+    def _union(self, table: TableLayout, field: Field, position: int, type_at: int, at: int, depth: int) -> Any:
         number = self.view[position + type_at] if type_at else 0
         if number == 0:
             return None
@@ -212,7 +209,7 @@ class _Reader:
         kept = UnknownField(table.name, field.id, inline.ljust(_UNKNOWN_SIZE, b"\0"), False, position + at)
         return Record(f"{field.target}#{number}", unknown=(kept,))
 
-    def _numbers(self, table: Layout, field: Field, position: int, depth: int) -> Array:
+    def _numbers(self, table: TableLayout, field: Field, position: int, depth: int) -> Array:
         assert field.number is not None
         start, count = self._vector(table, field, position, field.number.size)
         self._charge(_VIEW_COST, position, table.name, field.name)
@@ -224,7 +221,7 @@ class _Reader:
             return flags
         return np.frombuffer(self.view, field.number.dtype, count, start)
 
-    def _string(self, table: Layout, field: Field, position: int, depth: int) -> str:
+    def _string(self, table: TableLayout, field: Field, position: int, depth: int) -> str:
         start, count = self._vector(table, field, position, 1)
         end = start + count
         if end >= self.size or self.view[end] != 0:
@@ -236,7 +233,7 @@ class _Reader:
             self._charge(_WIDE_COST * count, position, table.name, field.name)
         return text
 
-    def _unknown(self, table: Layout, position: int, slot: int, gap: int) -> UnknownField:
+    def _unknown(self, table: TableLayout, position: int, slot: int, gap: int) -> UnknownField:
         self._charge(_UNKNOWN_COST, position, table.name, f"id {slot}")
         inline = bytes(self.view[position : position + min(gap, _UNKNOWN_SIZE)]).ljust(_UNKNOWN_SIZE, b"\0")
         # If it is wider than a scalar with padding, it is a struct; and a value that points into the file may be an
@@ -259,7 +256,8 @@ class _Reader:
     def outside(self, offset: int, size: int, table: str, field: str) -> memoryview:
         """Return bytes outside the tables, `offset` counted from the start of the file."""
         if offset + size > self.size:
-            raise FormatError(f"{size} bytes at {offset} reach beyond the file's end", table=table, field=field)
+            reason = f"the file is cut off or damaged: {size} bytes at {offset} reach beyond the file's end"
+            raise FormatError(reason, table=table, field=field)
         self._charge(_VIEW_COST, offset, table, field)
         return self.view[offset : offset + size]
 
@@ -270,16 +268,18 @@ class _Reader:
         distance = packer.uoffset.unpack_from(self.view, position)[0]
         target: int = position + distance
         if distance == 0 or target > self.size - _OFFSET_SIZE:
-            raise FormatError(f"the offset {distance} leads nowhere", offset=position, table=table, field=field)
+            beyond = f"is cut off or damaged: it ends before byte {target:,}, which it refers to"
+            reason = f"the file {beyond if distance else 'is damaged: an offset is 0'}"
+            raise FormatError(reason, offset=position, table=table, field=field)
         return target
 
-    def _vector(self, table: Layout, field: Field, position: int, width: int) -> tuple[int, int]:
+    def _vector(self, table: TableLayout, field: Field, position: int, width: int) -> tuple[int, int]:
         """Return first byte and count of the vector at the offset in `position`, all inside the file."""
         target = self._follow(position, table.name, field.name)
         count = packer.uoffset.unpack_from(self.view, target)[0]
         start = target + _OFFSET_SIZE
         if start + count * width > self.size:
-            reason = f"{count} elements of {width} bytes reach beyond the file's end"
+            reason = f"the file is cut off or damaged: {count} elements of {width} bytes reach beyond the file's end"
             raise FormatError(reason, offset=target, table=table.name, field=field.name)
         return start, count
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from tflq.errors import FormatError, LimitError
 from tflq.model.flatbuf.binding import BINDINGS
-from tflq.model.flatbuf.layout import NUMBERS, Field, Kind, Layout, Number, layout, members
+from tflq.model.flatbuf.layout import NUMBERS, Field, FieldKind, Number, TableLayout, layout, members
 from tflq.model.flatbuf.reader import Readable, read
 from tflq.model.ir import Buffer, Model, Record, UnknownField
-from tflq.model.ir.schema import schema
+from tflq.model.ir.model import schema
 from tflq.typing import Array
 
 #: Bytes of constants above which they are stored outside the tables, whose offsets reach 2 GiB.
@@ -144,7 +144,7 @@ class _Writer:
         self.builder, self.sink, self.drop_unknown = builder, outside, drop_unknown
         self.parameters: dict[tuple[bytes, int, int], int] = {}  # vectors of numbers that tables share
 
-    def table(self, table: Layout, value: Any) -> int:
+    def table(self, table: TableLayout, value: Any) -> int:
         """Write a table and everything that it points to; return its offset."""
         try:
             return self._table(table, value)
@@ -153,7 +153,7 @@ class _Writer:
         except _UNFIT as error:
             raise FormatError(f"the value does not fit: {error}", table=table.name) from error
 
-    def _table(self, table: Layout, value: Any) -> int:
+    def _table(self, table: TableLayout, value: Any) -> int:
         fields = self._fields(table, value)
         # In the schema's order, not the mapping's: the bytes depend only on values.
         slots = [self._slot(table, field, fields.get(name)) for name, field in table.fields.items()]
@@ -170,7 +170,7 @@ class _Writer:
             self.builder.Slot(slot)
         return int(self.builder.EndObject())
 
-    def _fields(self, table: Layout, value: Any) -> Mapping[str, Any]:
+    def _fields(self, table: TableLayout, value: Any) -> Mapping[str, Any]:
         binding = BINDINGS.get(table.name)
         record = value.table if isinstance(value, Record) else None
         if (type(value) is not binding.type) if binding else (record != table.name):
@@ -182,14 +182,14 @@ class _Writer:
                 raise FormatError("the schema has no such field", table=table.name, field=name)
         return fields
 
-    def _slot(self, table: Layout, field: Field, value: Any) -> list[tuple[int, Number, Any]]:
+    def _slot(self, table: TableLayout, field: Field, value: Any) -> list[tuple[int, Number, Any]]:
         """Return the entries of the table for one field: (slot, number type, content) of every slot it fills."""
         if value is None:
             return []
         try:
-            if field.kind is Kind.SCALAR:
+            if field.kind is FieldKind.SCALAR:
                 return self._scalar(field, value)
-            if field.kind is Kind.UNION:
+            if field.kind is FieldKind.UNION:
                 return self._union(field, value)
             return [(field.id, _OFFSET, self._reference(field, value, shared=table.name in _SHARING))]
         except FormatError:
@@ -218,11 +218,11 @@ class _Writer:
         return [(field.id - 1, _UNION_TYPE, number), (field.id, _OFFSET, self.table(layout(name), value))]
 
     def _reference(self, field: Field, value: Any, *, shared: bool) -> int:
-        if field.kind is Kind.STRING:
+        if field.kind is FieldKind.STRING:
             return int(self.builder.CreateString(value.encode("utf-8", "surrogateescape")))
-        if field.kind is Kind.TABLE:
+        if field.kind is FieldKind.TABLE:
             return self.table(layout(field.target), value)
-        if field.kind is Kind.TABLES:
+        if field.kind is FieldKind.TABLES:
             if not isinstance(value, (tuple, list)):
                 raise TypeError("not a tuple of tables")
             return self._tables([self.table(layout(field.target), element) for element in value])
@@ -249,7 +249,7 @@ class _Writer:
         builder.Bytes[builder.head : builder.head + array.nbytes] = _bytes(array).data
         return int(builder.EndVector())
 
-    def _unknown(self, table: Layout, value: Any) -> list[UnknownField]:
+    def _unknown(self, table: TableLayout, value: Any) -> list[UnknownField]:
         """Return the fields of a table that the schema does not name, as far as another file can hold them."""
         carried = []
         for unknown in value.unknown:
@@ -265,7 +265,7 @@ class _Writer:
         return carried
 
 
-def _no_unknown_field(table: Layout, unknown: Any, reason: str) -> FormatError:
+def _no_unknown_field(table: TableLayout, unknown: Any, reason: str) -> FormatError:
     if not isinstance(unknown, UnknownField):
         return FormatError(f"{_brief(unknown)} is not an unknown field", table=table.name)
     where = unknown.position if unknown.position >= 0 else None

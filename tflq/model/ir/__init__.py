@@ -2,6 +2,8 @@
 
 from tflq.model.ir.graph import GraphView, OperatorView, view, with_graph
 from tflq.model.ir.model import (
+    CARRIER,
+    STORED_BITS,
     Buffer,
     Model,
     Operator,
@@ -11,11 +13,20 @@ from tflq.model.ir.model import (
     SignatureDef,
     Subgraph,
     TensorSpec,
+    TensorType,
     UnknownField,
 )
-from tflq.model.ir.signatures import Root, choose_roots, input_names, output_names, rooted, roots
-from tflq.model.ir.signed import Signed, only_signed, signed
-from tflq.model.ir.types import CARRIER, STORED_BITS, TensorType
+from tflq.model.ir.signatures import (
+    Root,
+    Signed,
+    choose_roots,
+    input_names,
+    only_signed,
+    output_names,
+    rooted,
+    roots,
+    signed,
+)
 
 __all__ = [
     "CARRIER",

@@ -1,21 +1,111 @@
 """The vocabulary: the contents of a `.tflite` file as plain immutable values without behaviour.
 
+Element types of tensors.
+
+Source: LiteRT `tflite/converter/schema/schema.fbs`, enum TensorType.
+
 Field names are the schema's (LiteRT `schema.fbs`), which its readers know. Indices stay indices: a model is a faithful
 picture of its file. Contents that this version does not know are kept in `unknown` until they are executed.
+
+The `.tflite` wire format as data: the one loader of `schemas/tflite.json`.
+
+The vocabulary (enums) and the codec both read it from here, so that each name or number is defined once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cache
+from importlib import resources
+from math import prod
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.display import display_by
-from tflq.model.ir.types import TensorType
+from tflq.texts import display_by
+
+
+class TensorType(IntEnum):
+    """Element type of a tensor, with the schema's numbers."""
+
+    FLOAT32 = 0
+    FLOAT16 = 1
+    INT32 = 2
+    UINT8 = 3
+    INT64 = 4
+    STRING = 5
+    BOOL = 6
+    INT16 = 7
+    COMPLEX64 = 8
+    INT8 = 9
+    FLOAT64 = 10
+    COMPLEX128 = 11
+    UINT64 = 12
+    RESOURCE = 13
+    VARIANT = 14
+    UINT32 = 15
+    UINT16 = 16
+    INT4 = 17
+    BFLOAT16 = 18
+    INT2 = 19
+    UINT4 = 20
+    FLOAT8_E4M3FN = 21
+    FLOAT8_E5M2 = 22
+
+    @property
+    def label(self) -> str:
+        """Lower-case name, as in kernel signatures and reports: `int8`."""
+        return self.name.lower()
+
+
+#: dtype of the arrays for a tensor of that type. Sub-byte integers are unpacked to one element per byte; bfloat16 and
+#: float8 are raw bits; strings are objects (bytes).
+CARRIER: dict[TensorType, np.dtype[np.generic]] = {
+    TensorType.FLOAT32: np.dtype(np.float32),
+    TensorType.FLOAT16: np.dtype(np.float16),
+    TensorType.INT32: np.dtype(np.int32),
+    TensorType.UINT8: np.dtype(np.uint8),
+    TensorType.INT64: np.dtype(np.int64),
+    TensorType.STRING: np.dtype(object),
+    TensorType.BOOL: np.dtype(np.bool_),
+    TensorType.INT16: np.dtype(np.int16),
+    TensorType.COMPLEX64: np.dtype(np.complex64),
+    TensorType.INT8: np.dtype(np.int8),
+    TensorType.FLOAT64: np.dtype(np.float64),
+    TensorType.COMPLEX128: np.dtype(np.complex128),
+    TensorType.UINT64: np.dtype(np.uint64),
+    TensorType.RESOURCE: np.dtype(object),
+    TensorType.VARIANT: np.dtype(object),
+    TensorType.UINT32: np.dtype(np.uint32),
+    TensorType.UINT16: np.dtype(np.uint16),
+    TensorType.INT4: np.dtype(np.int8),
+    TensorType.BFLOAT16: np.dtype(np.uint16),
+    TensorType.INT2: np.dtype(np.int8),
+    TensorType.UINT4: np.dtype(np.uint8),
+    TensorType.FLOAT8_E4M3FN: np.dtype(np.uint8),
+    TensorType.FLOAT8_E5M2: np.dtype(np.uint8),
+}
+
+#: Bits of one stored element, for types that a buffer holds as a plain array.
+STORED_BITS: dict[TensorType, int] = {
+    **{t: 8 * d.itemsize for t, d in CARRIER.items() if d != np.dtype(object)},
+    TensorType.INT4: 4,
+    TensorType.INT2: 2,
+    TensorType.UINT4: 4,
+}
+
+
+def stored_bytes(type_: TensorType | int, shape: Iterable[int]) -> int:
+    """Return the bytes of a dense tensor's elements, packed below a byte; 0 for text and for unknown types."""
+    bits = STORED_BITS.get(type_, 0) if isinstance(type_, TensorType) else 0
+    return -(-prod(shape) * bits // 8)
+
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -172,7 +262,7 @@ class SignatureDef:
     unknown: tuple[UnknownField, ...] = ()
 
 
-@display_by("inspect.cards:model_card")
+@display_by("cards:model_card")
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """A whole `.tflite` file. `metadata` holds pairs of (name, buffer index)."""
@@ -188,3 +278,41 @@ class Model:
     external_buffer_groups: tuple[Record, ...] | None = None
     external_buffers: tuple[Record, ...] | None = None
     unknown: tuple[UnknownField, ...] = ()
+
+
+def data_text(name: str) -> str:
+    """Return the text of a file of `schemas/`: in an installed wheel, or next to the package in a checkout."""
+    packed = resources.files("tflq") / "schemas" / name
+    if packed.is_file():
+        return packed.read_text(encoding="utf-8")
+    return (Path(__file__).resolve().parents[3] / "schemas" / name).read_text(encoding="utf-8")
+
+
+@cache
+def schema(name: str = "tflite") -> dict[str, Any]:
+    """Return the parsed schema of a format: enums, unions and tables. Treat as read-only."""
+    parsed: dict[str, Any] = json.loads(data_text(f"{name}.json"))
+    return parsed
+
+
+@cache
+def enum(name: str) -> Mapping[str, int]:
+    """Return the numbers of an enum by their names, such as enum("Padding")["VALID"]."""
+    return MappingProxyType(schema()["enums"][name]["values"])
+
+
+@cache
+def enum_names(name: str) -> Mapping[int, str]:
+    """Return the names of an enum by their numbers."""
+    return MappingProxyType({number: label for label, number in enum(name).items()})
+
+
+def in_words(table: str, field: str, value: object) -> object:
+    """Return a field's number as the schema's word for it: in_words("Conv2DOptions", "padding", 0) is "SAME".
+
+    Other values are returned unchanged: fields that are not enums, numbers without a name, unknown tables.
+    """
+    kind = schema()["tables"].get(table, {}).get(field, (0, ""))[1]
+    if isinstance(kind, str) and kind in schema()["enums"] and isinstance(value, int) and not isinstance(value, bool):
+        return enum_names(kind).get(int(value), value)
+    return value

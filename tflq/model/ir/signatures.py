@@ -1,6 +1,8 @@
 """The subgraphs that callers run, by signature; and a model rooted at one of them.
 
 A verb that reads `view(model)` works on each signature in turn: on `rooted(model, root)`.
+
+The signatures of a model, each as a model of its own: verbs work on them in turn.
 """
 
 from __future__ import annotations
@@ -187,6 +189,11 @@ def place_of(subgraph: int, index: int) -> str:
     return f"{subgraph}:{index}" if subgraph else str(index)
 
 
+def place_in(signature: str, index: int) -> str:
+    """Return the place of an operator or output: its index, after its signature if the model has several."""
+    return f"{signature}/{index}" if signature else str(index)
+
+
 def _is_call(name: str) -> bool:
     return name == _CALL_NAME or name.endswith(_CALL_ENDS)
 
@@ -214,3 +221,46 @@ def _of_value(value: object, number: Mapping[int, int]) -> object:
     if isinstance(value, int):
         return number.get(value, value)
     return np.array([number.get(int(k), int(k)) for k in np.asarray(value)], np.asarray(value).dtype)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signed:
+    """One signature: its root in the file, the model rooted there, and its name in reports.
+
+    A model that callers run in one way only has one without a name, whose model is the file's. `is_first` is set for a
+    runtime that runs the first subgraph only.
+    """
+
+    root: Root
+    model: Model
+    name: str
+    is_first: bool = False
+
+    @property
+    def signature(self) -> str | None:
+        """The signature to run it by; None for the first subgraph."""
+        return self.root.signature if self.name and not self.is_first else None
+
+
+def signed(model: Model, signature: str | None = None) -> tuple[Signed, ...]:
+    """Return all signatures, or one by its name.
+
+    Raises:
+        UnknownNameError: The model has no such signature.
+        ModelError: A signature refers to a subgraph that the model does not have.
+    """
+    chosen = choose_roots(model, signature)
+    if is_plain(model):
+        return (Signed(chosen[0], model, ""),)
+    return tuple(Signed(root, rooted(model, root), str(root)) for root in chosen)
+
+
+def only_signed(model: Model, signature: str | None = None) -> Signed:
+    """Return one signature by its name, or the only one.
+
+    Raises:
+        UnknownNameError: The model has no such signature.
+        InputError: The model has several signatures, and none is named.
+    """
+    root = only_root(model, signature)
+    return Signed(root, model, "") if is_plain(model) else Signed(root, rooted(model, root), str(root))

@@ -1,4 +1,10 @@
-"""Models derived from a model: with every tensor as an output, of one subgraph or all signatures; a single operator.
+"""Models derived from a model: tapped, edited, or without open batch.
+
+RESHAPEs that compute their shape from an open batch get a constant one, in which the batch is -1.
+
+A single operator's model with one change: a tensor's description, a constant, or an option.
+
+Models derived from a model: with every tensor as an output, of one subgraph or all signatures; a single operator.
 
 Asking a runtime to preserve its tensors changes what it does (which delegate it applies, what it computes in place). An
 output of the graph must be right in every runtime, so tensors are read as outputs here.
@@ -8,10 +14,117 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from tflq.model.ir import GraphView, Model, Root, Subgraph, view, with_graph
+import numpy as np
+
+from tflq.model.ir import (
+    Buffer,
+    GraphView,
+    Model,
+    Operator,
+    OperatorView,
+    Root,
+    Subgraph,
+    TensorSpec,
+    TensorType,
+    view,
+    with_graph,
+)
 from tflq.model.ir.signatures import call, roots, signature_of
 from tflq.model.surgery.cut import OPAQUE, cut
+from tflq.typing import Array
+
+#: Operators that join sizes to a shape, and those without effect whose results may become unread.
+_JOINS = frozenset(("PACK", "CONCATENATION"))
+_PURE = frozenset((*_JOINS, "SHAPE", "STRIDED_SLICE", "SLICE", "GATHER", "SQUEEZE", "CAST", "RESHAPE", "EXPAND_DIMS"))
+#: In place of the unknown size.
+_OPEN = -2
+
+
+def with_open_reshapes(model: Model) -> Model:
+    """Return the model with a constant for each shape that is joined for RESHAPEs, if all sizes but one are known.
+
+    A RESHAPE keeps the number of elements, so the unknown size can only be one: it becomes -1, as in constant shapes of
+    converters. Operators that nothing reads any longer are dropped. A model of several subgraphs is unchanged.
+    """
+    graph = view(model)
+    if len(model.subgraphs) != 1:
+        return model
+    found = {op.outputs[0]: shape for op in graph.ops if (shape := _open_shape(graph, op)) is not None}
+    if not found:
+        return model
+    tensors, buffers = list(graph.tensors), list(model.buffers)
+    for tensor, shape in found.items():
+        tensors[tensor] = replace(tensors[tensor], buffer=len(buffers))
+        buffers.append(Buffer(np.frombuffer(shape.tobytes(), np.uint8)))
+    read, kept = set(graph.outputs), list[Operator]()
+    for op in reversed(graph.ops):
+        if op.name in _PURE and (op.outputs[0] in found or read.isdisjoint(op.outputs)):
+            continue
+        read.update(op.inputs)
+        kept.append(op.record)
+    record = replace(graph.record, tensors=tuple(tensors), operators=tuple(reversed(kept)))
+    return with_graph(replace(model, buffers=tuple(buffers)), record)
+
+
+def _open_shape(graph: GraphView, op: OperatorView) -> Array | None:
+    """Return the shape that an operator joins for RESHAPEs, with -1 for its unknown size; None if it does not."""
+    readers = () if op.name not in _JOINS else graph.readers(op.outputs[0])
+    if not readers or op.outputs[0] in graph.outputs:
+        return None
+    if any(reader.name != "RESHAPE" or reader.inputs[0] == op.outputs[0] for reader in readers):
+        return None
+    sizes: list[int] = []
+    for tensor in op.inputs:
+        value = graph.constant(tensor)
+        if value is None and graph.tensors[tensor].shape not in ((), (1,)):
+            return None
+        sizes += [_OPEN] if value is None else map(int, value.flat)
+    result = graph.tensors[readers[0].outputs[0]]
+    for axis, size in enumerate(sizes):  # the size that a RESHAPE infers is in the file
+        if size == -1 and len(result.shape) == len(sizes) and (result.shape_signature or result.shape)[axis] > 0:
+            sizes[axis] = result.shape[axis]
+    if sizes.count(_OPEN) != 1 or any(size < 1 for size in sizes if size != _OPEN):
+        return None
+    return np.array(
+        [-1 if size == _OPEN else size for size in sizes],
+        np.int64 if graph.tensors[op.outputs[0]].type == TensorType.INT64 else np.int32,
+    )
+
+
+def with_tensor(model: Model, tensor: int, spec: TensorSpec) -> Model:
+    """Return the model with another description of a tensor in the first subgraph."""
+    return with_tensors(model, {tensor: spec})
+
+
+def with_tensors(model: Model, specs: Mapping[int, TensorSpec]) -> Model:
+    """Return the model with other descriptions of some tensors of the first subgraph."""
+    graph = view(model)
+    tensors = tuple(specs.get(index, spec) for index, spec in enumerate(graph.tensors))
+    return with_graph(model, replace(graph.record, tensors=tensors))
+
+
+def with_constant(model: Model, tensor: int, value: Array) -> Model:
+    """Return the model with another value of a constant, of the same type, in a buffer of its own."""
+    data = np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8)
+    spec = replace(
+        view(model).tensors[tensor], shape=value.shape, buffer=len(model.buffers), shape_signature=None, sparsity=None
+    )
+    return with_tensor(replace(model, buffers=(*model.buffers, Buffer(data))), tensor, spec)
+
+
+def with_operator(model: Model, operator: Operator) -> Model:
+    """Return the model with another operator in place of the only one."""
+    return with_graph(model, replace(view(model).record, operators=(operator,)))
+
+
+def with_option(model: Model, name: str, value: Any) -> Model:
+    """Return the model with another value of one option."""
+    operator = view(model).op(0).record
+    assert operator.options is not None
+    options = replace(operator.options, fields={**operator.options.fields, name: value})
+    return with_operator(model, replace(operator, options=options))
 
 
 def all_outputs(model: Model) -> tuple[Model, tuple[int, ...]]:

@@ -1,45 +1,74 @@
-"""Build one configuration: a prepared float model and samples become an integer model."""
+"""Build one configuration: a prepared float model and samples become an integer model.
+
+The inputs that travel together while a model is quantized.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tflq.engine.interpreter import make_plan
 from tflq.engine.profiles import by_name
 from tflq.errors import ModelError, TflqError, UndefinedResultError, UnsupportedError
-from tflq.model.ir import view
-from tflq.quantization.build.assignment import Assignment, activation_params, assign, weight_params
-from tflq.quantization.build.rewriting import rewritten
-from tflq.quantization.build.task import Task
-from tflq.quantization.calibration.quarters import parts_of, quarters_of, whole
-from tflq.quantization.integer_model import IntegerModel
+from tflq.interrupts import Progress
+from tflq.model.ir import Model, view
+from tflq.quantization.build.writer import Assignment, activation_params, assign, rewritten, weight_params
+from tflq.quantization.draft import IntegerModel
+from tflq.quantization.frontier import Sample, SharedValues
 from tflq.quantization.params import Params, Range
-from tflq.quantization.portable.equalizing import equalize_on_grid
-from tflq.quantization.portable.forms.rewrite import Rewrite
-from tflq.quantization.portable.forms.tables import PART_OF_TABLE, with_tables
-from tflq.quantization.portable.grid import CONSTRAINTS, portable_scales
+from tflq.quantization.portable.editing import Rewrite
+from tflq.quantization.portable.grid import CONSTRAINTS, equalize_on_grid, portable_scales
+from tflq.quantization.portable.tables import PART_OF_TABLE, with_tables
 from tflq.quantization.portable.targets import targets
-from tflq.quantization.ranges.activations import activation_ranges
-from tflq.quantization.ranges.biases import fitted_weights, raised
-from tflq.quantization.ranges.choice import Chooser
-from tflq.quantization.ranges.observation import Observations
-from tflq.quantization.ranges.observers import Channels
-from tflq.quantization.ranges.weights import weight_ranges
-from tflq.quantization.recipe.ranging import Order, Target
-from tflq.quantization.recipe.recipe import Mode, Recipe
-from tflq.quantization.refine.equalization import equalized
-from tflq.quantization.refine.groups import channel_groups
-from tflq.quantization.refine.products import MatrixProduct
-from tflq.quantization.refine.row_sums import RowSums
-from tflq.quantization.refine.sequence import FloatSums, Refinements, Subject, refinable, refined
-from tflq.quantization.runner import Sample
-from tflq.quantization.scheme.constraints import NONE, Constraints
+from tflq.quantization.quarters import parts_of, quarters_of, whole
+from tflq.quantization.ranges.choice import Chooser, activation_ranges
+from tflq.quantization.ranges.observers import ChannelEnds
+from tflq.quantization.ranges.watching import Observations, Watching
+from tflq.quantization.ranges.weights import fitted_weights, raised, weight_ranges
+from tflq.quantization.recipe import Methods, Mode, RangeTarget, Recipe, WatchOrder
+from tflq.quantization.refine.groups import channel_groups, equalized
+from tflq.quantization.refine.moments import MatrixProduct, RowSums
+from tflq.quantization.refine.sequence import FloatSums, RefinedOperator, Refinements, refinable, refined
 from tflq.quantization.scheme.float_graph import FloatModel
-from tflq.quantization.scheme.modes import REFERENCE_PROFILE, modes_of
-from tflq.quantization.scheme.scheme import Form, Scheme, Slot, scheme
+from tflq.quantization.scheme.scheme import NONE, REFERENCE_PROFILE, Constraints, Form, Scheme, Slot, modes_of, scheme
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """A float model to be quantized by the `methods` of a recipe on calibration samples.
+
+    `kept_float` gives the reason, by index, why operators stay in float. `wide` operators compute in the wider mode of
+    the recipe's budget, if they can, and `norms` with activations of 16 bits; `portable` ones give the same bits on the
+    runtimes that it is portable to. Up to
+    `jobs` processes work on the task at the same time. Tasks of the same float model have `shared` in common, and its
+    observations in `watching`. `reference` computes the scores to be kept, if it is another model with the same tensors
+    than `floats`, whose loops are then integer.
+    """
+
+    floats: FloatModel
+    samples: Sequence[Sample]
+    recipe: Recipe
+    methods: Methods
+    kept_float: Mapping[int, str] = field(default_factory=dict)
+    wide: frozenset[int] = frozenset()
+    norms: frozenset[int] = frozenset()
+    portable: frozenset[int] = frozenset()
+    progress: Progress | None = None
+    jobs: int = 1
+    reference: Model | None = None
+    shared: SharedValues = field(default_factory=SharedValues)
+    watching: Watching = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "watching", self.shared.once("watching", lambda: Watching(self.shared, self.jobs)))
+
+    def tell(self, phase: str, done: int, total: int) -> None:
+        """Report progress to the listener, if there is one; `total` is 0 if it is unknown."""
+        if self.progress is not None:
+            self.progress(phase, done, total)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +163,7 @@ def foreseen(task: Task) -> None:
     """Announce the observations of the task's float model that `build` needs."""
     floats, ranging = _equalize(task), task.methods.ranging
     plan = scheme(floats, _modes(task, floats, task.kept_float)[0], _constraints(task))
-    if ranging.order is Order.FLOAT:
+    if ranging.order is WatchOrder.FLOAT:
         task.watching.expect(floats, Chooser(plan, ranging, {}).begin())
     if not task.methods.refining.changes_nothing:
         task.watching.expect(floats, _row_sums(refinable(plan)))
@@ -145,7 +174,7 @@ def share_parts(task: Task) -> None:
     floats, ranging = _equalize(task), task.methods.ranging
     plan = scheme(floats, _modes(task, floats, task.kept_float)[0], _constraints(task))
     spanning = weight_params(plan, _weight_ranges(task, plan))
-    if ranging.order is Order.FLOAT:
+    if ranging.order is WatchOrder.FLOAT:
         _activation_ranges(task, plan, spanning)
     if not task.methods.refining.changes_nothing:
         _float_sums(task, plan)
@@ -153,7 +182,7 @@ def share_parts(task: Task) -> None:
 
 def _weight_ranges(task: Task, plan: Scheme) -> dict[Slot, Range]:
     search = task.methods.ranging.weights
-    output = search is not None and search.target is Target.OUTPUT
+    output = search is not None and search.target is RangeTarget.OUTPUT
     key = "weight ranges", _content(task, plan), search, quarters_of(task.samples) if output else None
     return task.shared.once(key, lambda: weight_ranges(plan, search, task.samples, task.watching))
 
@@ -179,7 +208,7 @@ def _refine(
         return Refinements(weights)
     integer, _ = _written(_assignment(task, plan, activations, Refinements(weights)), task)
     kept = frozenset() if task.recipe.refine_trained else plan.model.trained
-    subject = Subject(plan, activations, weights, integer, task.recipe.executor, kept, task.shared)
+    subject = RefinedOperator(plan, activations, weights, integer, task.recipe.executor, kept, task.shared)
     return refined(subject, methods, task.samples, _float_sums(task, plan), task.progress)
 
 
@@ -224,8 +253,8 @@ def _on_grid(task: Task, plan: Scheme, activations: Mapping[Form, Params]) -> Fl
 
 def _extents(task: Task, model: FloatModel, samples: Sequence[Sample], tensors: Iterable[int]) -> dict[int, Range]:
     """Return the least and the greatest value of each channel of activations, by tensor."""
-    observations = task.watching.observe(model, samples, Observations.begin(tensors, Channels()), task.progress)
-    return {t: Range(c.low, c.high) for t, (c,) in observations.of.items() if isinstance(c, Channels)}
+    observations = task.watching.observe(model, samples, Observations.begin(tensors, ChannelEnds()), task.progress)
+    return {t: Range(c.low, c.high) for t, (c,) in observations.of.items() if isinstance(c, ChannelEnds)}
 
 
 def _equalize_on(task: Task, samples: Sequence[Sample], strength: float) -> FloatModel:

@@ -1,6 +1,12 @@
 """The fidelity of a model's outputs and inner tensors to those of the model it was built from.
 
+The inputs and outputs of two models in one order: by the names of their signatures or tensors before position.
+
+Ranges of quantized tensors, compared with the values that they represent.
+
 It works for any two models with the same inputs and outputs: usually a float model and its quantized form.
+
+The comparison of an integer model with the float model that it was built from.
 """
 
 from __future__ import annotations
@@ -12,25 +18,224 @@ from dataclasses import dataclass, field, replace
 from itertools import tee
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tflq.comparison.verification.outside import codes_of_inputs
-from tflq.display import display_by
+from tflq.comparison.inputs.prepare import codes_of_inputs
 from tflq.engine.interpreter import make_plan
+from tflq.engine.kernels.checks import code_limits
 from tflq.engine.profiles import by_name
 from tflq.errors import InputError
-from tflq.model.ir import GraphView, Model, OperatorView, TensorSpec, TensorType, view
-from tflq.progress import Progress
-from tflq.quantization.judge.agreement import Agreement
-from tflq.quantization.judge.edges import Edges, align, plain_name
-from tflq.quantization.judge.fidelity import Fidelity
-from tflq.quantization.judge.outputs import Figures, OutputTally
-from tflq.quantization.judge.parts import Part, parts_of, units_of
-from tflq.quantization.judge.spans import WIDE, Columns, Span, code_range
-from tflq.quantization.judge.truths import Truth, truths_from
+from tflq.interrupts import Progress
+from tflq.model.ir import GraphView, Model, OperatorView, TensorSpec, TensorType, input_names, output_names, view
+from tflq.quantization.build.build import Built
+from tflq.quantization.frontier import Runner, Sample, executor
+from tflq.quantization.judge.detections import DecisionAgreement, Fidelity, OutputPart, parts_of, units_of
+from tflq.quantization.judge.outputs import OutputFigures, OutputTally, Truth, truths_from
 from tflq.quantization.params import ACTIVATION_TYPES, codes_of, real
-from tflq.quantization.portable.portability import OperatorDifferences
-from tflq.quantization.runner import Runner, Sample, executor
+from tflq.quantization.portable.editing import Rewritten
+from tflq.quantization.portable.nudging import OperatorDifferences
+from tflq.quantization.refine.groups import EQUALIZED
+from tflq.texts import Tabular, display_by
 from tflq.typing import Array
+
+#: Suffixes that converters append to the name of a tensor that they quantize.
+_SUFFIXES = ("_int8", "_int16", "_uint8", "_quantized", "_requantized", "_dequantize", "_quantize")
+#: Number of dimensions from which on converters move the channels.
+_LEAST_RANK = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """A model with its inputs and outputs in another model's order, and what was done for that.
+
+    `turned` are axes, by tensor, in which the model has an input or an output whose channels the other model has at
+    another place: its values are the other's with these axes.
+    """
+
+    model: Model
+    turned: Mapping[int, tuple[int, ...]]
+    remarks: tuple[str, ...]
+
+    def turn(self, tensor: int, values: Array) -> Array:
+        """Return values of the other model's tensor as this model has them."""
+        return values.transpose(self.turned[tensor]) if tensor in self.turned else values
+
+    def turn_back(self, tensor: int, values: Array) -> Array:
+        """Return values of this model's tensor as the other model has them."""
+        axes = self.turned.get(tensor)
+        return values if axes is None else values.transpose(sorted(range(len(axes)), key=axes.__getitem__))
+
+
+def align(reference: Model, other: Model) -> Edges:
+    """Return `other` with its inputs and outputs in the reference's order.
+
+    They are paired by the names of signatures, else by those of tensors, else by position, else by shape. A shape fits
+    if it is the same, or has the channels (axis 1 or the last) at the other end.
+
+    Raises:
+        InputError: Inputs or outputs do not correspond.
+    """
+    ours, theirs, turned, remarks = view(reference), view(other), dict[int, tuple[int, ...]](), list[str]()
+    edges = []
+    for what, a, b, names in (
+        ("input", ours.inputs, theirs.inputs, input_names),
+        ("output", ours.outputs, theirs.outputs, output_names),
+    ):
+        shapes = [[graph.tensors[t].shape for t in edge] for graph, edge in ((ours, a), (theirs, b))]
+        order = _order(shapes, [names(reference), names(other)], [_plain(ours, a), _plain(theirs, b)])
+        if order is None:
+            raise InputError(f"the models' {what}s differ", expected=shapes[0], got=shapes[1])
+        if order != list(range(len(order))):
+            pairs = ", ".join(f"{k} with {place}" for k, place in enumerate(order))
+            remarks.append(f"{what}s in another order: paired by name or shape, number {pairs} of the other model")
+        edges.append(tuple(b[place] for place in order))
+        for t, place in zip(a, order, strict=True):
+            shape, wanted = ours.tensors[t].shape, shapes[1][place]
+            axes = _axes(shape, wanted)
+            if axes is not None and shape != wanted:
+                turned[b[place]] = axes
+                remarks.append(
+                    f"{what} {ours.tensors[t].name}: {list(shape)} against {list(wanted)}, the channels are at another "
+                    f"place: compared as transposed by {list(axes)}"
+                )
+    record = replace(theirs.record, inputs=edges[0], outputs=edges[1])
+    index = next(k for k, graph in enumerate(other.subgraphs) if graph is theirs.record)
+    subgraphs = (*other.subgraphs[:index], record, *other.subgraphs[index + 1 :])
+    return Edges(replace(other, subgraphs=subgraphs), turned, tuple(remarks))
+
+
+def plain_name(name: str) -> str:
+    """Return a tensor's name without what converters append."""
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _plain(graph: GraphView, tensors: Sequence[int]) -> list[str]:
+    return [plain_name(graph.tensors[t].name or "") for t in tensors]
+
+
+def _order(shapes: Sequence[Sequence[tuple[int, ...]]], *names: Sequence[Sequence[str]]) -> list[int] | None:
+    """Return for each of our edges the position of its twin; None if there is none."""
+    count = len(shapes[0])
+    if count != len(shapes[1]):
+        return None
+    orders: list[list[int]] = [
+        [theirs.index(name) for name in mine]
+        for mine, theirs in (map(list, pair) for pair in names)
+        if len(set(mine)) == count and set(mine) == set(theirs)
+    ]
+    orders.append(list(range(count)))
+    twins = [[k for k, b in enumerate(shapes[1]) if _axes(a, b) is not None] for a in shapes[0]]
+    if all(len(found) == 1 for found in twins) and len({found[0] for found in twins}) == count:
+        orders.append([found[0] for found in twins])
+    return next((order for order in orders if all(k in fits for k, fits in zip(order, twins, strict=True))), None)
+
+
+def _axes(ours: tuple[int, ...], theirs: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the axes by which a shape becomes another: as it is, or with the channels moved; None if it does not."""
+    rank = len(ours)
+    ways = [tuple(range(rank))]
+    if rank >= _LEAST_RANK:
+        ways += [(0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))]
+    return next((axes for axes in ways if rank == len(theirs) and tuple(ours[k] for k in axes) == tuple(theirs)), None)
+
+
+#: A quantized range of this many times the values' own was calibrated on other numbers.
+WIDE = 16.0
+#: A tensor is too narrow if what is cut off is this share of its noise, and noise this far above what steps cost.
+_CUT, _BEYOND_STEPS = 0.5, 4.0
+#: Most columns of an input whose values are watched one by one.
+_MOST_COLUMNS = 4096
+
+
+def code_range(spec: TensorSpec) -> tuple[float, float] | None:
+    """Return the real values of the lowest and the highest code; None for a tensor without 8-bit codes of one scale."""
+    q = spec.quantization
+    if spec.type not in (TensorType.INT8, TensorType.UINT8) or q is None or len(q.scale) != 1:
+        return None
+    zero = int(q.zero_point[0]) if len(q.zero_point) else 0
+    low, high = ((code - zero) * float(q.scale[0]) for code in code_limits(TensorType(spec.type)))
+    return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The range of a quantized tensor, and that of the values which the reference has there.
+
+    `share` of the values are cut off. `narrow` are columns (of an input) that vary by less than one `step` of the
+    codes, of `columns`; `spreads` are the least and the greatest spread of all.
+    """
+
+    name: str
+    op: str
+    index: int
+    low: float
+    high: float
+    seen: tuple[float, float]
+    share: float = 0.0
+    is_narrow: bool = False
+    narrow: tuple[int, ...] = ()
+    columns: int = 0
+    spreads: tuple[float, float] = (0.0, 0.0)
+
+    @staticmethod
+    def of(spec: TensorSpec, sums: Fidelity, columns: SpanColumns | None = None) -> Span | None:
+        """Return the ranges of a tensor; None if it has no codes of one scale, or no values were seen."""
+        ends = code_range(spec)
+        if ends is None or not sums.elements:
+            return None
+        step = (ends[1] - ends[0]) / 255
+        steps = sums.elements * step * step / 12
+        is_narrow = sums.cut > _CUT * sums.noise and sums.noise > _BEYOND_STEPS * steps
+        spreads = np.zeros(0) if columns is None else columns.spreads
+        alone = np.flatnonzero((spreads > 0) & (spreads < step)) if len(spreads) > 1 else np.zeros(0, np.int64)
+        return Span(
+            sums.name,
+            sums.op,
+            sums.index,
+            *ends,
+            (sums.low, sums.high),
+            sums.beyond / sums.elements,
+            is_narrow,
+            tuple(alone.tolist()),
+            len(spreads),
+            (float(spreads[spreads > 0].min(initial=np.inf)), float(spreads.max())) if alone.size else (0.0, 0.0),
+        )
+
+    @property
+    def step(self) -> float:
+        """The distance of two codes."""
+        return (self.high - self.low) / 255
+
+    @property
+    def excess(self) -> float:
+        """Width of the range by that of the values, which include 0 as every range does."""
+        width = max(self.seen[1], 0.0) - min(self.seen[0], 0.0)
+        return (self.high - self.low) / width if width > 0 else 1.0
+
+
+@dataclass(slots=True)
+class SpanColumns:
+    """The least and the greatest value of each column of an input (its last axis) over all samples."""
+
+    low: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    high: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+    def add(self, values: Array) -> None:
+        """Count a sample; inputs of very many columns are not watched."""
+        if values.ndim and 0 < values.shape[-1] <= _MOST_COLUMNS and values.size:
+            rows = values.reshape(-1, values.shape[-1])
+            low, high = rows.min(axis=0), rows.max(axis=0)
+            is_first = self.low.shape != low.shape
+            self.low = low if is_first else np.minimum(self.low, low)
+            self.high = high if is_first else np.maximum(self.high, high)
+
+    @property
+    def spreads(self) -> NDArray[np.float64]:
+        """The widths of the columns' ranges."""
+        return np.asarray(self.high, np.float64) - np.asarray(self.low, np.float64)
+
 
 #: A tensor below this signal-to-noise ratio (dB) counts as damaged.
 DAMAGED = 20.0
@@ -40,9 +245,9 @@ _COLUMN = 10.0
 _LEAST_SAMPLES = 8
 
 
-@display_by("compare.report:compare_card")
+@display_by("compare:compare_card", "compare_document", "comparison.tensors")
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Fidelities(Tabular):
     """Two models over the same samples.
 
     `tensors` are in order of execution, `outputs` in order of outputs.
@@ -56,24 +261,24 @@ class Comparison:
     outputs: tuple[Fidelity, ...]
     tensors: tuple[Fidelity, ...]
     unmatched: int  # tensors of the reference without a counterpart of that name and shape in the other
-    agreement: Agreement | None
-    parts: tuple[Part, ...] = ()
+    agreement: DecisionAgreement | None
+    parts: tuple[OutputPart, ...] = ()
     rescaled: tuple[Fidelity, ...] = ()
     ranges: tuple[Span, ...] = ()
-    figures: Figures = field(default_factory=Figures)
+    figures: OutputFigures = field(default_factory=OutputFigures)
     runtimes: tuple[OnRuntime, ...] = ()  # the other model on each runtime asked for
     entries: tuple[Span, ...] = ()  # ranges of quantized inputs, and what the samples hold
-    units: tuple[Part, ...] = ()  # whole outputs, and the numbers of those that are a row of a few
+    units: tuple[OutputPart, ...] = ()  # whole outputs, and the numbers of those that are a row of a few
     inputs: tuple[Fidelity, ...] = ()  # float inputs, as the other model's codes hold them
     remarks: tuple[str, ...] = ()  # how inputs and outputs are paired, if not by position
 
     @property
-    def weakest(self) -> Part | Fidelity | None:
+    def weakest(self) -> OutputPart | Fidelity | None:
         """The part of an output, number of a row, or output of several, with the lowest ratio; None without these."""
         outputs = self.judged if len(self.outputs) > 1 else ()
         lost = {part.output for part in self.parts}
         whole = [(o.sqnr, k, o) for k, o in enumerate(outputs) if k not in lost]
-        every: list[tuple[float, int, Part | Fidelity]] = [
+        every: list[tuple[float, int, OutputPart | Fidelity]] = [
             *((p.fidelity.sqnr, k, p) for k, p in enumerate((*self.parts, *self.lost_columns))),
             *whole,
         ]
@@ -85,7 +290,7 @@ class Comparison:
         return tuple(o for o in self.outputs if not o.is_constant) or self.outputs
 
     @property
-    def lost_columns(self) -> tuple[Part, ...]:
+    def lost_columns(self) -> tuple[OutputPart, ...]:
         """The numbers of a row that are damaged, far below their output; a distribution is judged as a whole."""
         if self.agreement is not None and not math.isnan(self.agreement.divergence):
             return ()
@@ -111,7 +316,7 @@ class Comparison:
         """The inputs and tensors that lose most by what lies beyond their codes, in order of execution."""
         return tuple(span for span in (*self.entries, *self.ranges) if span.is_narrow)
 
-    def numbered(self, origins: Sequence[int]) -> Comparison:
+    def numbered(self, origins: Sequence[int]) -> Fidelities:
         """Return the comparison with the operators of a rewritten reference numbered as in its source."""
         tensors = (replace(t, index=origins[t.index] if t.index >= 0 else -1) for t in self.tensors)
         return replace(self, tensors=tuple(tensors))
@@ -152,7 +357,7 @@ class OnRuntime:
     """
 
     profile: str
-    comparison: Comparison | None
+    comparison: Fidelities | None
     error: str = ""
     differing: int = 0
     elements: int = 0
@@ -168,7 +373,7 @@ def compare_models(
     labels: Iterable[Truth] | None = None,
     progress: Progress | None = None,
     profile: str | None = None,
-) -> Comparison:
+) -> Fidelities:
     """Run both on `samples` (arrays by the reference's input tensor index) and summarize the differences.
 
     The reference runs on `litert-ref`, the other on `profile`; None: on `litert-ref`, or on what takes it.
@@ -196,13 +401,13 @@ def compare_models(
     tensors = {t: _fidelity(reference, t, theirs.tensors[twin]) for t, twin in pairs.items()}
     parts = [part for k, t in enumerate(ours.outputs) for part in parts_of(ours, k, t)]
     units = [unit for k, t in enumerate(ours.outputs) for unit in units_of(ours, k, t)]
-    agreement: Agreement | None = None
+    agreement: DecisionAgreement | None = None
     count, total = 0, len(samples) if isinstance(samples, Sized) else 0
     known = None if labels is None else truths_from(labels)
     tally = OutputTally(ours)
     codes = codes_of_inputs(ours, theirs)
     entries = {t: _entry(ours.tensors[t], spec) for t, spec in codes.items()}
-    columns = {t: Columns() for t in codes}
+    columns = {t: SpanColumns() for t in codes}
     stream, copies = tee(_watch(samples, entries, columns, codes))
     for f, q in zip(runners[0].each(stream), runners[1].each(_translate(copies, ours, theirs, edges)), strict=True):
         q = {t: edges.turn_back(t, values) for t, values in q.items()}
@@ -221,7 +426,7 @@ def compare_models(
         tally.add(read[0], read[1], truth)
         scores, predicted = (values[0] for values in read)
         if scores.ndim == 2 and scores.shape[0] == 1 and scores.shape[1] >= 2:
-            agreement = agreement or Agreement()
+            agreement = agreement or DecisionAgreement()
             agreement.add(scores[0], predicted[0], truth if isinstance(truth, int) else None)
         count += 1
         if progress is not None:
@@ -232,7 +437,7 @@ def compare_models(
     spans = [Span.of(theirs.tensors[pairs[t]], sums) for t, sums in tensors.items()]
     ranges = tuple(span for span in spans if span is not None)
     fed = [Span.of(codes[t], sums, columns[t]) for t, sums in entries.items()]
-    return Comparison(
+    return Fidelities(
         count,
         outputs,
         tuple(tensors.values()),
@@ -252,7 +457,7 @@ def compare_models(
 def _watch(
     samples: Iterable[Sample],
     entries: Mapping[int, Fidelity],
-    columns: Mapping[int, Columns],
+    columns: Mapping[int, SpanColumns],
     codes: Mapping[int, TensorSpec],
 ) -> Iterator[Sample]:
     """Yield samples, and note what their float inputs hold, and lose by the codes of the other model's."""
@@ -351,3 +556,30 @@ def _translate(
 def _input(ours: TensorSpec, values: Array, theirs: TensorSpec) -> Array:
     numbers = real(ours, values).astype(np.float32) if _is_quantized(ours) else values
     return codes_of(theirs, numbers)
+
+
+def compare(
+    reference: Model,
+    form: Rewritten,
+    built: Built,
+    result: Model,
+    samples: Iterable[Sample],
+    labels: Sequence[Truth] | None,
+    progress: Progress | None = None,
+) -> Fidelities:
+    """Compare with the float model; if channels were equalized, compare inner tensors with the equalized model.
+
+    `reference` is the source, or its `form` that was quantized; operators are numbered as in the source. Equalizing
+    changes no bit of the outputs, so one run gives all results unless operators of the float model were dissolved, or
+    loops made integer.
+    """
+    floats = built.assignment.scheme.model
+    if not any((tensor.name or "").endswith(EQUALIZED) for tensor in floats.graph.tensors):
+        compared = compare_models(reference, result, samples, labels, progress)
+        return compared.numbered(form.origins) if reference is form.model else compared
+    inside = compare_models(floats.model, result, samples, labels, progress)
+    inside = inside.numbered([form.origins[index] for index in floats.origins])
+    if not floats.ranges and len(reference.subgraphs) == 1:  # whose loops may be integer in `floats`
+        return inside
+    whole = compare_models(reference, result, samples, labels)
+    return replace(whole, tensors=inside.tensors, unmatched=inside.unmatched)

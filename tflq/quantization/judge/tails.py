@@ -1,32 +1,41 @@
-"""Float tails: the last operators in float, from the cheapest cut that wins back what one shared scale loses.
+"""Float tails, and streamed models from step to step.
+
+Float tails: the last operators in float, from the cheapest cut that wins back what one shared scale loses.
 
 Where a tensor holds parts of different meanings, such as boxes in pixels and scores, one scale cannot suit all of them.
 The operators behind the last one with weights cost next to nothing in float. Suffixes of them are built and judged on
 held-back samples; the shortest one that is nearly as good as all of them is taken.
+
+A streaming model after its quantization, over steps in a row: compared from its own states, and verified.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
-from tflq.comparison.inspection.operators import macs_of
+from tflq.comparison.verification.verifying import verify
 from tflq.engine.kernels.facts import OPERATORS
-from tflq.errors import CalibrationError, TflqError
-from tflq.model.flatbuf.writer import file_size
-from tflq.model.ir import GraphView, Model, OperatorView, TensorType, view
+from tflq.engine.runtimes import Invocation
+from tflq.errors import RuntimeFailed, RuntimeMissing, TflqError, UnsupportedError
+from tflq.model.ir import GraphView, Model, OperatorView, TensorType, input_names, output_names, rooted, view
 from tflq.model.surgery.cut import operators_named
-from tflq.quantization.build.build import build
-from tflq.quantization.build.task import Task
-from tflq.quantization.calibration.quarters import parted
+from tflq.quantization.build.build import Task, build
+from tflq.quantization.frontier import Sample, executor
+from tflq.quantization.judge.contest import judged, reading_for
+from tflq.quantization.judge.detections import Fidelity
 from tflq.quantization.judge.journal import Journal, entry_key
-from tflq.quantization.judge.scoring import judged, reading_for
-from tflq.quantization.recipe.recipe import AUTO, NO_TAIL, TYPES, Spared
-from tflq.quantization.recipe.stamp import finish
+from tflq.quantization.judge.runtimes import RUNTIMES, RuntimeCheck
+from tflq.quantization.judge.trials import if_built, shares_of, size_of
+from tflq.quantization.params import codes_of, real
+from tflq.quantization.quarters import parted
+from tflq.quantization.recipe import AUTO, NO_TAIL, TYPES, Spared
 from tflq.quantization.scheme.float_graph import prepare
-from tflq.quantization.scheme.light import tail_region
-from tflq.quantization.splitting import split_outputs
+from tflq.quantization.scheme.scheme import tail_region
+from tflq.quantization.source import split_outputs
+from tflq.quantization.streams import Stream
 
 #: A tail must reduce the loss by this factor to be worth it: where parts share a scale, and where outputs are apart,
 #: whose types then change. A shorter tail may lose this many times as much as the longest.
@@ -144,8 +153,7 @@ class _Trials:
         self._source, self._task, self._journal = source, task, journal
         self._fitting, self._judging = parted(task.samples)
         self._tried: dict[str, Tail] = {}
-        counts = [macs_of(op) for op in view(task.floats.model).ops]
-        self._shares = [count / max(1, sum(counts)) for count in counts]
+        self._shares = shares_of(task.floats)
 
     def none(self) -> Tail | None:
         """Return the result of no treatment."""
@@ -180,28 +188,67 @@ class _Trials:
         """Return the result of a treatment, computed or read from the journal; None if it cannot be built."""
         if name not in self._tried:
             self._task.tell("float tails", len(self._tried), 0)
-            key = entry_key(f"tail {name}", task.methods)
-            entry: Any = self._journal.get(key)
-            if entry is None:
-                found = self._built(name, task, operators)
-                entry = {} if found is None else asdict(found)
-                self._journal.note(key, entry)
-            if entry:
-                self._tried[name] = Tail(**entry)
+            make = partial(if_built, partial(self._built, name, task, operators))
+            found = self._journal.once(entry_key(f"tail {name}", task.methods), Tail, make)
+            if found is not None:
+                self._tried[name] = found
         return self._tried.get(name)
 
-    def _built(self, name: str, task: Task, operators: frozenset[int]) -> Tail | None:
-        try:
-            built = build(replace(task, samples=self._fitting, progress=None))
-            score = judged(task, built, self._judging)
-        except CalibrationError:
-            raise
-        except TflqError:
-            return None
+    def _built(self, name: str, task: Task, operators: frozenset[int]) -> Tail:
+        built = build(replace(task, samples=self._fitting, progress=None))
+        score = judged(task, built, self._judging)
         first = min(operators, default=-1)
         op = task.floats.graph.op(first).name if operators else ""
         origin = task.floats.origins[first] if operators else -1
         share = sum(self._shares[i] for i in operators)
-        size = file_size(finish(built.integer.model, task.recipe))
         loss = float(score.losses.mean())
-        return Tail(name, origin, op, len(operators), share, loss, score.ratios, size)
+        return Tail(name, origin, op, len(operators), share, loss, score.ratios, size_of(built, task))
+
+
+#: Steps in a row that the check runs.
+STEPS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """Steps in a row, of how many sequences, number of variables, and the worst output's ratio over all steps, dB."""
+
+    steps: int
+    sequences: int
+    variables: int
+    sqnr: float
+
+
+def compare_steps(stream: Stream, made: Model, sequences: Sequence[Sequence[Sample]], profile: str) -> Streamed:
+    """Run both models over all steps, in each sequence from the first values of their own variables."""
+    step = rooted(made, stream.root)
+    wide, narrow = view(stream.step), view(step)
+    names = [input_names(stream.step), output_names(stream.step)]
+    if stream.root.signature is None:
+        names = [tuple(map(str, range(len(edge)))) for edge in names]
+    outputs = [Fidelity(name, "", -1) for name in names[1]]
+    for sample, begins in ((sample, not k) for steps in sequences for k, sample in enumerate(steps)):
+        if begins:
+            floats, integers = stream.begin(stream.model, "litert-ref"), stream.begin(made, executor(made, profile))
+        given = dict(zip(names[0], (sample[t] for t in wide.inputs), strict=True))
+        pairs = zip(names[0], wide.inputs, narrow.inputs, strict=True)
+        codes = {name: codes_of(narrow.tensors[new], sample[old]) for name, old, new in pairs}
+        one = floats.run(Invocation(stream.root.signature, given)).outputs
+        other = integers.run(Invocation(stream.root.signature, codes)).outputs
+        for sums, tensor in zip(outputs, narrow.outputs, strict=True):
+            sums.add(one[sums.name], real(narrow.tensors[tensor], other[sums.name]))
+    worst = min((sums.sqnr for sums in outputs), default=math.inf)
+    return Streamed(sum(map(len, sequences)), len(sequences), len(stream.variables), worst)
+
+
+def check_steps(model: Model) -> RuntimeCheck:
+    """Verify a model with variables over steps in a row, operator by operator."""
+    failure: TflqError | None = None
+    for runtime in RUNTIMES:
+        try:
+            return RuntimeCheck(verify(model, runtime, samples=STEPS))
+        except RuntimeMissing as error:
+            return RuntimeCheck(None, error)
+        except (RuntimeFailed, UnsupportedError) as error:
+            failure = error
+    return RuntimeCheck(None, failure)

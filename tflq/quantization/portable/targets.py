@@ -1,4 +1,9 @@
-"""The runtimes that a portable model is for, and the float model that it is made from."""
+"""The runtimes that a portable model is for, and its outcome.
+
+The runtimes that a portable model is for, and the float model that it is made from.
+
+The outcome of a quantization to a portable model: rewrites, obstacles, and the proof on the finished file.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +15,16 @@ import numpy as np
 from tflq.engine.profiles import PROFILES, Profile, by_name
 from tflq.errors import UnknownNameError
 from tflq.model.ir import GraphView, Model, OperatorView, TensorType, view
-from tflq.quantization.portable.biases import with_biases
-from tflq.quantization.portable.forms.floats import PROBABILITIES, portable_form
-from tflq.quantization.portable.forms.lookups import LOOKUPS, takes
-from tflq.quantization.portable.forms.obstacles import obstacles
-from tflq.quantization.portable.forms.rewrite import Obstacle, Rewritten
-from tflq.quantization.ranges.observation import Observations, observe
+from tflq.model.surgery.cut import upstream
+from tflq.proof import Proof, Word, prove
+from tflq.quantization.frontier import Sample
+from tflq.quantization.portable.editing import Obstacle, Rewrite, Rewritten
+from tflq.quantization.portable.floats import PROBABILITIES, obstacles, portable_form
+from tflq.quantization.portable.grid import with_biases
+from tflq.quantization.portable.tables import LOOKUPS, takes
 from tflq.quantization.ranges.observers import MinMax
-from tflq.quantization.recipe.recipe import ALL, Recipe
-from tflq.quantization.runner import Sample
+from tflq.quantization.ranges.watching import Observations, observe
+from tflq.quantization.recipe import ALL, Recipe
 
 
 def targets(names: tuple[str, ...]) -> tuple[Profile, ...]:
@@ -74,13 +80,7 @@ def _upstream(graph: GraphView, name: str) -> set[int]:
     made = {graph.tensors[t].name or "": t for op in graph.ops for t in op.outputs}
     if name not in made:
         raise UnknownNameError("tensor", name, tuple(made))
-    found, open_ = set[int](), [made[name]]
-    while open_:
-        maker = graph.maker(open_.pop())
-        if maker is not None and maker.index not in found:
-            found.add(maker.index)
-            open_.extend(t for t in maker.inputs if t >= 0)
-    return found
+    return {op.index for op in upstream(graph.ops, [made[name]])}
 
 
 def write_for(recipe: Recipe, aim: Aim, source: Model, samples: Sequence[Sample]) -> Rewritten:
@@ -106,3 +106,35 @@ def _shrinking(source: Model, samples: Sequence[Sample]) -> frozenset[int]:
     spans = {t: ends.range for t, (ends,) in seen.items() if isinstance(ends, MinMax)}
     widths = {t: float(np.max(span.high)) - float(np.min(span.low)) for t, span in spans.items()}
     return frozenset(op.index for op in means if _SHRINKING * widths[op.outputs[0]] < widths[op.inputs[0]])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PortableOutcome:
+    """A portable model: what was rewritten so that it is, what keeps it from being, and the proof of how far it is.
+
+    Indices of `rewrites` and `obstacles` are those of the float model's operators. `left` are the operators that were
+    to be portable and are not, except for a SOFTMAX at the end.
+    """
+
+    rewrites: tuple[Rewrite, ...]
+    obstacles: tuple[Obstacle, ...]
+    proof: Proof
+    left: tuple[int, ...] = ()
+
+
+def outcome(
+    source: Model, model: Model, aim: Aim, rewrites: Sequence[Rewrite], origins: Sequence[int], recipe: Recipe
+) -> PortableOutcome:
+    """Return the outcome for a finished model.
+
+    `origins` are the operators of `source` that those of the finished model come from, -1 for new ones; `rewrites`
+    number operators as `source` does.
+    """
+    proof = prove(model, ALL if ALL in recipe.portable else list(aim.runtimes))
+    unequal = {origins[o.index] for o in proof.operators if o.subgraph == 0 and o.word != Word.EQUAL}
+    (coverage, *_), graph = proof.coverage, view(source)
+    left = {origins[index] for index in coverage.outside} & (aim.operators | {o.index for o in aim.stopped})
+    left -= {op.index for op in graph.ops if is_tail(op)}
+    return PortableOutcome(
+        tuple(rewrites), tuple(o for o in aim.stopped if o.index in unequal), proof, tuple(sorted(left))
+    )

@@ -14,28 +14,28 @@ from itertools import islice, repeat
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.interrupts import Progress
 from tflq.model.ir import CARRIER, TensorType, view
-from tflq.progress import Progress
-from tflq.quantization.frontier import Constant, Frontier, together
-from tflq.quantization.integer_model import IntegerModel
+from tflq.quantization.draft import IntegerModel
+from tflq.quantization.frontier import ConstantTensor, Frontier, Sample, SampleStore, SharedValues, executor, together
 from tflq.quantization.params import Params, codes_of
-from tflq.quantization.ranges.biases import bias_params, data_params, mode_of
-from tflq.quantization.recipe.recipe import TYPES
-from tflq.quantization.recipe.refining import BiasCorrection, Refining, Rounding
-from tflq.quantization.refine.adaround import adaround, output_error
-from tflq.quantization.refine.bit_split import bit_split
-from tflq.quantization.refine.gptq import gptq
-from tflq.quantization.refine.moments import Moments, Needed, damp, match, moments
-from tflq.quantization.refine.products import MatrixProduct, matrix_product
-from tflq.quantization.refine.statistics import bias_correction, variance_ratio
-from tflq.quantization.runner import Sample, executor
+from tflq.quantization.ranges.weights import bias_params, data_params, mode_of
+from tflq.quantization.recipe import TYPES, BiasCorrection, Refining, Rounding
+from tflq.quantization.refine.moments import (
+    MatrixProduct,
+    Moments,
+    Needed,
+    bias_correction,
+    damp,
+    match,
+    matrix_product,
+    moments,
+    variance_ratio,
+)
+from tflq.quantization.refine.rounding import adaround, bit_split, gptq, output_error
 from tflq.quantization.scheme.scheme import Form, Scheme, Slot
-from tflq.quantization.shared import Shared
-from tflq.quantization.store import Store
-from tflq.typing import Array
+from tflq.typing import Array, Floats, Reals
 
-Reals = NDArray[np.float64]
-Floats = NDArray[np.float32]
 #: A function from real codes [G, O, K] and second moments [G, K, K] to codes [G, O, K] within limits.
 Rounder = Callable[[Reals, Reals, int, int], Reals]
 #: Sums of the float model's rows, [G, K], by operator.
@@ -73,7 +73,7 @@ class Refinements:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Subject:
+class RefinedOperator:
     """The subject of refinement: a scheme with parameters for all activations and weights, and its integer model.
 
     The integer model runs under `profile`. Weights in `kept`, by tensor, are rounded to nearest. The number of samples
@@ -86,7 +86,7 @@ class Subject:
     integer: IntegerModel
     profile: str
     kept: frozenset[int] = frozenset()
-    shared: Shared = field(default_factory=Shared)
+    shared: SharedValues = field(default_factory=SharedValues)
 
 
 def refinable(scheme: Scheme) -> list[MatrixProduct]:
@@ -97,7 +97,11 @@ def refinable(scheme: Scheme) -> list[MatrixProduct]:
 
 
 def refined(
-    subject: Subject, methods: Refining, samples: Iterable[Sample], sums: FloatSums, progress: Progress | None = None
+    subject: RefinedOperator,
+    methods: Refining,
+    samples: Iterable[Sample],
+    sums: FloatSums,
+    progress: Progress | None = None,
 ) -> Refinements:
     """Refine the weights and biases of all refinable operators.
 
@@ -107,7 +111,7 @@ def refined(
     products = refinable(subject.scheme)
     needed = Needed(methods.match_variance, methods.match_inputs, methods.needs_squares)
     refinements = Refinements(subject.weights)
-    with Store() as store:
+    with SampleStore() as store:
         walk = _Walk(subject, products, first, store, floats=needed.floats)
         for done, product in enumerate(products):
             unit, inputs = walk.inputs(product)
@@ -127,10 +131,10 @@ class _Walk:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: RefinedOperator,
         products: Sequence[MatrixProduct],
         samples: Sequence[Sample],
-        store: Store,
+        store: SampleStore,
         *,
         floats: bool,
     ) -> None:
@@ -180,14 +184,14 @@ class _Walk:
         if weights.block:
             tensor = self._integer_graph.op(stop).inputs[m.position]
             quantization = self._integer_graph.tensors[tensor].quantization or quantization
-        constants = {m.position: Constant(codes, quantization)}
+        constants = {m.position: ConstantTensor(codes, quantization)}
         if stored == TensorType.FLOAT32:  # widened by DEQUANTIZE
-            constants = {m.position: Constant(weights.decode(codes), None)}
+            constants = {m.position: ConstantTensor(weights.decode(codes), None)}
         if m.bias is not None:
             type_ = TYPES[mode_of(scheme, m)].bias or TensorType.INT32
             unit = bias_params(weights, data_params(scheme, m, self._subject.activations), type_)
             bias = refinements.biases[m.operator, m.bias_position]
-            constants[m.bias_position] = Constant(unit.encode(bias), unit.quantization)
+            constants[m.bias_position] = ConstantTensor(unit.encode(bias), unit.quantization)
         self._integer.change(stop, constants)
 
 

@@ -1,5 +1,11 @@
 """The roles of operands of integer operators, and the tensors that share scale and zero point.
 
+Constraints on a scheme beyond the rules of operators.
+
+Operators behind the last ones with weights, which cost next to nothing in any type.
+
+Select the operators that become integer, their modes, and the reasons why others stay in float.
+
 Ranges are not used here: a scheme is the part of a quantization that the graph and the modes decide.
 """
 
@@ -9,14 +15,138 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from tflq.engine.kernels.facts.rules import FIXED, RULES, tied_inputs
-from tflq.model.ir import TensorType
-from tflq.quantization.recipe.recipe import TYPES, Mode
-from tflq.quantization.scheme import cells, svdf
-from tflq.quantization.scheme.cells import CELLS
-from tflq.quantization.scheme.constraints import NONE, Constraints
+from tflq.engine.kernels.facts import OPERATORS
+from tflq.engine.kernels.facts.rules import (
+    BROKEN,
+    CONVERSIONS,
+    FIXED,
+    KEPT_FLOAT,
+    READS_SHAPES,
+    RULES,
+    need,
+    needs_of,
+    tied_inputs,
+)
+from tflq.engine.kernels.table import find
+from tflq.engine.profiles import by_name
+from tflq.model.ir import OperatorView, TensorType
+from tflq.quantization.recipe import BLOCK, TYPES, WITH_EIGHT_BITS, Mode
+from tflq.quantization.scheme import operands
 from tflq.quantization.scheme.float_graph import FloatModel
-from tflq.quantization.scheme.operands import Multiplied, multiplied, own_type, stored_weights
+from tflq.quantization.scheme.operands import CELLS, Multiplied, multiplied, operand_types, own_type, stored_weights
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """Constraints on a scheme beyond LiteRT's rules.
+
+    `joins_rescale`: operators that join tensors get some of them rescaled if that gives finer scales. Constant operands
+    of `own_constants` operators are groups of their own. Weights of `one_scale` operators have one scale for all
+    channels.
+    """
+
+    joins_rescale: bool = True
+    own_constants: frozenset[str] = frozenset()
+    one_scale: frozenset[str] = frozenset()
+    operators: frozenset[int] = frozenset()  # that keep to these; others are as LiteRT wants them
+
+
+NONE = Constraints()
+
+
+#: Weights of this number of elements or fewer, as those that average a distribution's bins, cost nothing.
+_FEW_WEIGHTS = 64
+
+
+def tail_region(floats: FloatModel) -> frozenset[int]:
+    """Return the operators behind the last ones with weights on every way; none if no operator has weights."""
+    graph, chosen, has_heavy = floats.graph, set[int](), False
+    for op in reversed(graph.ops):
+        heavy = _is_heavy(floats, op)
+        has_heavy |= heavy
+        readers = {reader.index for t in op.outputs for reader in graph.readers(t)}
+        if not heavy and readers <= chosen and any(map(floats.is_float, op.outputs)):
+            chosen.add(op.index)
+    return frozenset(chosen) if has_heavy else frozenset()
+
+
+def _is_heavy(floats: FloatModel, op: OperatorView) -> bool:
+    fact = OPERATORS.get(op.name)
+    if fact is None or fact.products is None:
+        return False
+    weights = floats.constants.get(op.inputs[1]) if len(op.inputs) > 1 else None
+    return weights is None or weights.size > _FEW_WEIGHTS
+
+
+#: The profile whose kernels decide which operators have an integer form.
+REFERENCE_PROFILE = "litert-ref"
+
+
+def modes_of(
+    model: FloatModel, mode: Mode, kept_float: Mapping[int, str]
+) -> tuple[tuple[Mode | None, ...], dict[int, str]]:
+    """Return each operator's mode, and the reasons, by index, why operators on float data stay in float."""
+    modes: list[Mode | None] = []
+    reasons = dict(kept_float)
+    for index in range(len(model.graph.ops)):
+        own = _own_mode(model, index, mode)
+        reason = reasons.get(index) or _refusal(model, index, own)
+        if reason:
+            reasons[index] = reason
+        modes.append(None if reason is not None else own)
+    return tuple(modes), {index: reason for index, reason in reasons.items() if reason}
+
+
+def _own_mode(model: FloatModel, index: int, mode: Mode) -> Mode:
+    """Return the mode in which an operator computes: with weights of eight bits if its kernel takes none of four."""
+    wider = WITH_EIGHT_BITS.get(mode)
+    if wider is None:
+        return mode
+    weights = multiplied(model, index, mode)
+    narrow = weights is not None and (
+        _has_blocks(model, index, weights) if mode is Mode.DYNAMICX4 else needs_of(model.graph.op(index).name).int4 > 1
+    )
+    return mode if narrow and _refusal(model, index, mode) is None else wider
+
+
+def _has_blocks(model: FloatModel, index: int, weights: Multiplied) -> bool:
+    """Return whether an operator's weights have whole blocks, and XNNPACK takes them: those of a FULLY_CONNECTED."""
+    shape = model.constants[weights.tensor].shape
+    return (
+        model.graph.op(index).name == "FULLY_CONNECTED" and len(shape) == 2 and shape[1] > 0 and shape[1] % BLOCK == 0
+    )
+
+
+def _refusal(model: FloatModel, index: int, mode: Mode) -> str | None:
+    """Return the reason why an operator stays in float.
+
+    The reason is empty if it holds no float data, and None if it becomes integer.
+    """
+    operator, types = model.graph.op(index), TYPES[mode]
+    op = operator.name
+    weights = multiplied(model, index, mode)
+    if op in READS_SHAPES | CONVERSIONS or not any(model.is_float(t) for t in (*operator.inputs, *operator.outputs)):
+        return ""
+    if types.data is None and weights is None and not stored_weights(model, index, mode):
+        return ""
+    if op not in RULES:
+        return KEPT_FLOAT.get(op, "LiteRT has no integer kernel for it")
+    if weights is not None and weights.bias is not None and weights.bias not in model.constants:
+        return "its bias is computed"
+    if op in CELLS and mode == Mode.INT8 and (reason := operands.refusal(model, index)):
+        return reason
+    if op == "SVDF" and any(operator.inputs[p] not in model.constants for p in (operands.FEATURES, operands.TIME)):
+        return "its weights are computed"
+    if types.data == TensorType.UINT8 and RULES[op].fills:
+        return "its kernel writes code 0 for the value 0, which uint8 activations cannot all have"
+    if types.data is not None and (op, types.data) in BROKEN:
+        return BROKEN[op, types.data]
+    inputs, outputs = operand_types(model, index, mode)
+    kernels = by_name(REFERENCE_PROFILE).kernels
+    if mode == Mode.WEIGHTS or find(kernels, op, need(op, inputs), inputs, outputs) is not None:
+        return None
+    return f"LiteRT has no {mode.value} kernel for its operands"
+
 
 #: An operand: (operator, input position).
 Slot = tuple[int, int]
@@ -177,26 +307,26 @@ class _Grouping:
     def _take_cell(self, index: int) -> None:
         """Add an LSTM: its output state is its output, its cell state has its own scale; other inputs are constants."""
         operator = self._model.graph.op(index)
-        x, state, cell = (operator.inputs[p] for p in (0, cells.OUTPUT_STATE, cells.CELL_STATE))
+        x, state, cell = (operator.inputs[p] for p in (0, operands.OUTPUT_STATE, operands.CELL_STATE))
         output, memory = (operator.outputs[0], TensorType.INT8), (cell, TensorType.INT16)
-        self._fixed[memory] = cells.cell_scale(self._model, index), 0
+        self._fixed[memory] = operands.cell_scale(self._model, index), 0
         self._made[operator.outputs[0]] = self._made[state] = self._new(output)
         self._made[cell] = self._new(memory)
         self._read[index, 0] = self._new((x, TensorType.INT8))
-        self._read[index, cells.OUTPUT_STATE], self._read[index, cells.CELL_STATE] = output, memory
+        self._read[index, operands.OUTPUT_STATE], self._read[index, operands.CELL_STATE] = output, memory
         for position, tensor in enumerate(operator.inputs):
-            if tensor in self._model.constants and position not in cells.BIASES and position:
+            if tensor in self._model.constants and position not in operands.BIASES and position:
                 self._constants[index, position] = None
         self._cells.append(index)
 
     def _take_svdf(self, index: int) -> None:
         """Add an SVDF: the scale of its state follows from its input's."""
         operator = self._model.graph.op(index)
-        state = (operator.inputs[svdf.STATE], TensorType.INT16)
-        self._made[state[0]] = self._read[index, svdf.STATE] = self._new(state)
+        state = (operator.inputs[operands.STATE], TensorType.INT16)
+        self._made[state[0]] = self._read[index, operands.STATE] = self._new(state)
         self._made[operator.outputs[0]] = self._new((operator.outputs[0], TensorType.INT8))
-        self._read[index, svdf.X] = self._new((operator.inputs[svdf.X], TensorType.INT8))
-        for position in (svdf.FEATURES, svdf.TIME):
+        self._read[index, operands.X] = self._new((operator.inputs[operands.X], TensorType.INT8))
+        for position in (operands.FEATURES, operands.TIME):
             if operator.inputs[position] in self._model.constants:
                 self._constants[index, position] = None
         self._states[state] = index

@@ -9,9 +9,8 @@ from typing import Any
 
 from tflq.engine.profiles import by_name
 from tflq.errors import OptionError, UnknownNameError
-from tflq.quantization.recipe.files import digest_of, plain, record_from
-from tflq.quantization.weights.forms import Method, Scaling
-from tflq.quantization.weights.places import Role, Weight
+from tflq.quantization.recipe_files import digest_of, plain, record_from
+from tflq.quantization.weights.forms import BlockScaling, Method, Role, Weight
 
 SCHEMA = "tflq/weight-recipe/1"
 #: Types of weights.
@@ -19,12 +18,12 @@ TYPES = ("int8", "int4", "float32")
 #: Sizes of blocks that share a scale: what XNNPACK takes (a multiple of 32) and exporters write; 0 for whole channels.
 BLOCKS = (0, 32, 64, 128, 256)
 
-_ROUNDED = Method(Scaling.LEAST_ERROR, gptq=True)
+_ROUNDED = Method(BlockScaling.LEAST_ERROR, gptq=True)
 _METHODS = (
     _ROUNDED,
-    Method(Scaling.GREATEST, gptq=True),
-    Method(Scaling.LEAST_ERROR, gptq=False),
-    Method(Scaling.OCTAV, gptq=False),
+    Method(BlockScaling.GREATEST, gptq=True),
+    Method(BlockScaling.LEAST_ERROR, gptq=False),
+    Method(BlockScaling.OCTAV, gptq=False),
 )
 
 
@@ -117,7 +116,7 @@ def read_layer(text: str) -> Layer:
     return Layer(match, weights, int(block or 0))
 
 
-def document_of(recipe: WeightRecipe) -> dict[str, Any]:
+def weights_document_of(recipe: WeightRecipe) -> dict[str, Any]:
     """Return the recipe as a document."""
     return {"schema": SCHEMA, **plain(recipe)}
 
@@ -135,6 +134,6 @@ def weight_recipe_from(document: Mapping[str, Any]) -> WeightRecipe:
     return recipe
 
 
-def digest(recipe: WeightRecipe) -> str:
+def weights_digest(recipe: WeightRecipe) -> str:
     """Return the SHA-256 of the recipe's document, in hexadecimal."""
-    return digest_of(document_of(recipe))
+    return digest_of(weights_document_of(recipe))

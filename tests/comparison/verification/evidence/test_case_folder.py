@@ -6,21 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from tflq.devices.conformance.session import Order, make_suite, run_suite
-from tflq.devices.conformance.targets import target_of
-from tflq.face.cli.main import cli
-
-
-def tflq(*words: object) -> Result:
-    return CliRunner().invoke(cli, [str(word) for word in words])
+from support.commands import tflq
+from tflq.devices.suites.run import SuiteOrder, make_suite, run_suite
+from tflq.devices.suites.target import target_of
 
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("work")
-    make_suite(str(place / "suite.npz"), Order(profile="tflite-2.14-ref", level="smoke", every=25))
+    make_suite(str(place / "suite.npz"), SuiteOrder(profile="tflite-2.14-ref", level="smoke", every=25))
     run_suite(str(place / "suite.npz"), target_of("profile:litert-opt"), work=str(place / "work"))
     return place / "work"
 

@@ -10,11 +10,12 @@ import pytest
 from numpy.typing import NDArray
 
 from support import suites
-from tflq.comparison.verification.evidence.c_arrays import c_arrays
-from tflq.comparison.verification.evidence.dumps import dump_of, load_dump, load_dumps
-from tflq.comparison.verification.evidence.inputs import given_inputs
-from tflq.comparison.verification.inputs import make_inputs
-from tflq.devices.conformance.one_operator import T, build
+from support.each import each
+from tflq.comparison.evidence.c_arrays import c_arrays
+from tflq.comparison.evidence.dumps import dump_of, load_dump, load_dumps
+from tflq.comparison.evidence.inputs import given_inputs
+from tflq.comparison.inputs.read import make_inputs
+from tflq.devices.suites.draft import T, build
 from tflq.diagnosis.localization import localize
 from tflq.engine.api.files import load
 from tflq.engine.profiles import by_name
@@ -78,7 +79,7 @@ def c_array(text: str, dtype: type, size: int) -> list[Any]:
     return found.array(np.dtype(dtype), size).tolist()
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "dtype", "expected"),
     [
         ("int8_t x[3] = {1, -2, 127};", np.int8, [1, -2, 127]),

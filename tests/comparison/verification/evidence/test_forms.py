@@ -11,9 +11,9 @@ import pytest
 from support import suites
 from support.graphs import Graph, Op, build
 from support.single_op import T
-from tflq.comparison.verification import load_golden, verify
-from tflq.comparison.verification.evidence import forms
-from tflq.comparison.verification.evidence.dumps import load_dumps
+from tflq import load_golden, verify
+from tflq.comparison.evidence import forms
+from tflq.comparison.evidence.dumps import load_dumps
 from tflq.engine.api.files import load
 from tflq.errors import FileAccessError, InputError, LimitError, TflqError
 from tflq.model.ir import Model, view

@@ -13,8 +13,9 @@ import pytest
 
 import tflq
 from support import suites
-from tflq.comparison.verification.evidence.dumps import load_dumps
-from tflq.comparison.verification.evidence.logs import blocks_of
+from support.each import each
+from tflq.comparison.evidence.dumps import load_dumps
+from tflq.comparison.evidence.logs import blocks_of
 from tflq.errors import InputError, InputWarning, LimitError
 from tflq.model.ir import view
 
@@ -233,7 +234,7 @@ LOGS |= {
 }
 
 
-@pytest.mark.parametrize("name", LOGS)
+@each("name", LOGS)
 def test_a_log_is_read_whatever_printed_it(name: str, tmp_path: Path) -> None:
     path = tmp_path / "board.log"
     path.write_bytes(LOGS[name].encode())

@@ -1,4 +1,4 @@
-"""`tflq/engine/kernels/add_sub/optimized.py` against live LiteRT: which shapes vector code takes."""
+"""`tflq/engine/kernels/add_sub.py` against live LiteRT: which shapes vector code takes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import tflq
-from support.single_op import FULL, T, _run, build, litert
+from support.running import run_once
+from support.single_op import FULL, T, build, litert
 from tflq.engine.api.interpreter import Interpreter
 
 OPTIONS = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions"}
@@ -47,6 +48,6 @@ def test_sums_beyond_16_bits_wrap_in_whole_blocks(type_: str, shape: tuple[int, 
     codes = [rng.integers(0, 256, shape).astype(np.uint8).view(type_) for _ in range(2)]
     for resolver, profile in ((FULL, "litert-opt"), ("BUILTIN", "litert-xnnpack")):
         interpreter = Interpreter(model_content=model, profile=profile)
-        (made,) = _run(interpreter, codes)
+        (made,) = run_once(interpreter, codes)
         (wanted,) = litert(model, codes, resolver)
         assert (made == wanted).all(), profile

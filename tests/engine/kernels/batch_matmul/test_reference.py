@@ -93,7 +93,7 @@ def test_computed_weights(types: tuple[str, str]) -> None:
 @pytest.mark.parametrize(
     ("w", "bias", "options", "match"),
     [
-        (T("int8", (4, 3, 1), 0.1, value=1), None, {}, "rank"),
+        (T("int8", (4, 3, 1), 0.1, value=1), None, {}, "number of dimensions"),
         (T("int8", (4, 3), value=1), None, {}, "no quantization"),
         (T("int8", (4, 3), [0.1] * 3, 0, 1, value=1), None, {}, "quantized dimension"),
         (T("int4", (4, 3), 0.1, 1, value=1), None, {}, "zero point"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
+from support.each import each
 from support.graphs import Graph, Op, build
 from support.processors import XNNPACK, has_xnnpack_profile
 from support.running import assert_same, run
@@ -12,9 +12,9 @@ from support.single_op import T, litert
 
 
 @has_xnnpack_profile
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("kind", ["int8", "uint8"])
-@pytest.mark.parametrize("reader", ["ADD", "POW"])
+@each("seed", range(6))
+@each("kind", ["int8", "uint8"])
+@each("reader", ["ADD", "POW"])
 def test_constants(kind: str, reader: str, seed: int) -> None:
     rng = np.random.default_rng([11, seed])
     low = -128 if kind == "int8" else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.each import each
 from support.parameters import PAIRS, floats, quantized, scale
 from support.single_op import T, allocate, assert_same, build, draw, tflq
 from support.sweeping import few
@@ -62,7 +63,7 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize(("op", "type_"), [(op, t) for op, types in NUMBERS.items() for t in types])
+@each(("op", "type_"), [(op, t) for op, types in NUMBERS.items() for t in types])
 def test_numbers(op, type_):
     """Plain arithmetic: it wraps, it clamps, and NaN passes."""
     rng = np.random.default_rng(4)
@@ -90,7 +91,7 @@ PLAIN = {
 }
 
 
-@pytest.mark.parametrize(("op", "type_"), [(op, t) for op, types in PLAIN.items() for t in types])
+@each(("op", "type_"), [(op, t) for op, types in PLAIN.items() for t in types])
 def test_plain(op, type_):
     rng = np.random.default_rng(6)
     for first, second in PAIRS:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.engine.kernels.depthwise_conv_2d.reference import tap_offsets
+from support.each import each
+from tflq.engine.kernels.depthwise_conv_2d import tap_offsets
 from tflq.engine.kernels.families.channel_sums import TAPS_AT_ONCE, accumulate, convolution
-from tflq.engine.kernels.geometry.patches import slab_into, slab_shape
-from tflq.engine.kernels.geometry.windows import Padding, Window, axis
-from tflq.engine.microkernels.lines import tap_sums
+from tflq.engine.kernels.geometry.windows import Padding, Window, axis, slab_into, slab_shape
+from tflq.engine.microkernels.taps import tap_sums
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
-from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline
+from tflq.engine.numerics.stage_roundings import DoubleRounding
+from tflq.engine.numerics.stages import OutputPipeline
 from tflq.typing import Array
 
 ZERO, TIMES = 5, 2
@@ -48,8 +49,8 @@ def operands(at: Window) -> tuple[Array, Array]:
     return x, random.integers(-128, 128, (at.taps, 3 * TIMES)).astype(np.int16)
 
 
-@pytest.mark.parametrize("at", cases())
-@pytest.mark.parametrize("rows", [1, 2, 100])
+@each("at", cases())
+@each("rows", [1, 2, 100])
 def test_slabs_of_any_number_of_rows_give_the_same_codes(at: Window, rows: int) -> None:
     x, w = operands(at)
     offsets, bias = tap_offsets(at, w.shape[1])[: at.taps], np.arange(w.shape[1], dtype=np.int32) * 100

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.each import each
 from support.parameters import PAIRS, floats, quantized
 from support.single_op import T, allocate, assert_same, build, draw
 from tflq.errors import ModelError
@@ -12,8 +13,8 @@ from tflq.errors import ModelError
 OPS = ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
 
 
-@pytest.mark.parametrize("type_", ["int8", "uint8"])
-@pytest.mark.parametrize("op", OPS)
+@each("type_", ["int8", "uint8"])
+@each("op", OPS)
 def test_codes(op, type_):
     """Different scales and zero points; equal ones, so that equality happens."""
     rng = np.random.default_rng(1)
@@ -28,7 +29,7 @@ def test_codes(op, type_):
 NUMBERS = [(op, type_) for op in OPS for type_ in ("float32", "float16", "int32", "int64", "int16")]
 
 
-@pytest.mark.parametrize(("op", "type_"), [*NUMBERS, ("EQUAL", "bool"), ("NOT_EQUAL", "bool")])
+@each(("op", "type_"), [*NUMBERS, ("EQUAL", "bool"), ("NOT_EQUAL", "bool")])
 def test_numbers(op, type_):
     if type_ == "int16" and op == "NOT_EQUAL":
         with pytest.raises(ModelError, match="unwritten"):

@@ -5,15 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.kernel_runs import assert_drawn_models_match
+from support.each import each
 from support.single_op import T, allocate, assert_same, build, draw
-from tflq.engine.kernels.families import contraction
 from tflq.errors import ModelError
-
-
-def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(contraction, ops=("CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"))
-
 
 OPTIONS = {
     "CONV_2D": ("Conv2DOptions", {"stride_w": 1, "stride_h": 1, "padding": 0}),
@@ -48,8 +42,8 @@ def test_zero_points_at_the_ends_of_their_type_have_the_bits_of_the_runtime(op: 
     assert_same(model, [draw(np.random.default_rng(8), fed)], (op, x, w))
 
 
-@pytest.mark.parametrize(("x", "w"), [(256, 100), (-1, 100), (100, 256), (100, 2**31 - 1)])
-@pytest.mark.parametrize("op", OPTIONS)
+@each(("x", "w"), [(256, 100), (-1, 100), (100, 256), (100, 2**31 - 1)])
+@each("op", OPTIONS)
 def test_zero_points_that_are_no_codes_are_refused(op: str, x: int, w: int) -> None:
     with pytest.raises(
         ModelError, match=rf"operator 0 {op}: zero point .*: expected 0 to 255, got {x if w == 100 else w}"

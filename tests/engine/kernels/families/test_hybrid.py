@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from support import contracting as c
+from support.each import each
 from support.graphs import assert_runs
 from support.single_op import Array, T, assert_same, build, tflq
 from support.sweeping import few
@@ -101,7 +102,7 @@ def _convolution(rng: np.random.Generator, depth: int) -> tuple[tuple[int, ...],
     return (int(rng.integers(1, 4)), int(rng.integers(5, 9)), int(rng.integers(5, 9)), depth), kernel, options
 
 
-@pytest.mark.parametrize("type_", ["int8", "uint8", "int4"])
+@each("type_", ["int8", "uint8", "int4"])
 @pytest.mark.parametrize("seed", few(range(20), *range(8)))
 def test_conv_2d(type_: str, seed: int) -> None:
     rng = np.random.default_rng([seed, len(type_), 1])
@@ -158,7 +159,7 @@ def test_depthwise_conv_2d(seed: int) -> None:
     assert_same(model, [_reals(rng, shape)], (shape, kernel, options))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_transpose_conv(seed: int) -> None:
     rng = np.random.default_rng([seed, 3])
     n, height, width, depth = (int(v) for v in rng.integers(1, 5, 4))
@@ -178,7 +179,7 @@ def test_transpose_conv(seed: int) -> None:
     assert_same(model, [_reals(rng, (n, height, width, depth))], (w.shape, sizes, options))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_batch_matmul(seed: int) -> None:
     rng = np.random.default_rng([seed, 4])
     rows, length, columns = int(rng.integers(1, 6)), int(rng.choice([1, 5, 16, 40])), int(rng.integers(2, 6))
@@ -218,8 +219,8 @@ def test_refused() -> None:
             tflq(build("FULLY_CONNECTED", [x, w, None], [y], ("FullyConnectedOptions", {}), 12), [value])
 
 
-@pytest.mark.parametrize("asymmetric", [False, True])
-@pytest.mark.parametrize("value", [3e38, -3.4e38, 1e-45, 1e-40, -1e-40, -1e-38, 2e-37])
+@each("asymmetric", [False, True])
+@each("value", [3e38, -3.4e38, 1e-45, 1e-40, -1e-40, -1e-38, 2e-37])
 def test_extreme_inputs(asymmetric: bool, value: float) -> None:
     """Widths that leave float32, and ranges whose scale is no normal number: its inverse is infinite."""
     rng = np.random.default_rng(9)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.each import each
 from support.single_op import T, assert_same, build, draw, tflq
 from support.sweeping import few
 from tflq.engine.api.files import load
@@ -41,8 +42,8 @@ def test_preparing_a_gather_takes_no_memory_for_its_slices(shared: int) -> None:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("type_", TYPES)
-@pytest.mark.parametrize("index", ["int16", "int32", "int64"])
+@each("type_", TYPES)
+@each("index", ["int16", "int32", "int64"])
 def test_gather(type_: str, index: str) -> None:
     rng = np.random.default_rng(31)
     for _ in range(12):
@@ -73,8 +74,8 @@ def test_positions_out_of_range_fail_the_run(position: int) -> None:
             tflq(model, inputs)
 
 
-@pytest.mark.parametrize("type_", TYPES)
-@pytest.mark.parametrize("index", ["int16", "int32", "int64"])
+@each("type_", TYPES)
+@each("index", ["int16", "int32", "int64"])
 def test_gather_nd(type_: str, index: str) -> None:
     rng = np.random.default_rng(32)
     for _ in range(10):
@@ -295,8 +296,8 @@ def test_matrix_diagonals(type_: str) -> None:
         assert_same(model, [draw(rng, x), draw(rng, diagonal)], matrix)
 
 
-@pytest.mark.parametrize("type_", TYPES)
-@pytest.mark.parametrize("index", ["int32", "int64"])
+@each("type_", TYPES)
+@each("index", ["int32", "int64"])
 def test_dynamic_update_slice(type_: str, index: str) -> None:
     rng = np.random.default_rng(44)
     for rank in range(1, 6):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.running import run_once
 from support.single_op import T, build
 from tflq.engine.api.interpreter import Interpreter
 
@@ -14,11 +15,7 @@ BIAS = np.arange(4, dtype=np.float32)
 
 
 def run(model: bytes, profile: str, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    interpreter = Interpreter(model_content=model, profile=profile)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    return run_once(Interpreter(model_content=model, profile=profile), [x])[0]
 
 
 @pytest.mark.parametrize("profile", ["tflite-2.7-ref", "tflite-2.12-opt", "tflite-2.14-ref", "tflite-2.14-opt"])

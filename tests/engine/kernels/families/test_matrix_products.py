@@ -5,15 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.engine.kernels.families import matrix_products
-from tflq.engine.kernels.families.contraction import Output
-from tflq.engine.kernels.families.float_products import FloatProducts
-from tflq.engine.kernels.families.matrix_products import FusedProducts, SummedProducts, products
-from tflq.engine.kernels.families.operand_rows import Patches, PlainRows
+from tflq.engine.kernels.families import contraction
+from tflq.engine.kernels.families.contraction import (
+    FloatProducts,
+    FusedProducts,
+    Output,
+    Patches,
+    PlainRows,
+    SummedProducts,
+    products,
+)
 from tflq.engine.kernels.geometry.windows import Axis, Window
-from tflq.engine.microkernels import forms
+from tflq.engine.microkernels import kernel as forms
 from tflq.engine.numerics.codes import Clamp, ZeroPoint
-from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline, repeat
+from tflq.engine.numerics.stage_roundings import DoubleRounding
+from tflq.engine.numerics.stages import OutputPipeline, repeat
 
 pytestmark = pytest.mark.skipif(forms.choose(False) is None, reason="no form for this machine")
 
@@ -47,6 +53,9 @@ class OwnStage(DoubleRounding):
 
     __slots__ = ()
 
+    def vector_steps(self, largest):
+        return None
+
 
 def target(stage, channels, code, rng):
     info = np.iinfo(code)
@@ -79,8 +88,8 @@ def test_patches(case, codes, way, monkeypatch):
     weights = rng.integers(-128, 128, (filters, kernel, kernel, channels // groups)).astype(np.int16)
     output, bias = target(OwnStage if way is SummedProducts else DoubleRounding, filters, np.dtype(codes), rng)
     if way is FloatProducts:
-        monkeypatch.setattr(matrix_products, "fuse", lambda *_: ())
-        monkeypatch.setattr(matrix_products, "summed", lambda *_: ())
+        monkeypatch.setattr(contraction, "fuse", lambda *_: ())
+        monkeypatch.setattr(contraction, "summed", lambda *_: ())
     zero_point = int(info.min) + 100
     rows = Patches(zero_point, at, channels // groups)
     matrices = np.split(weights.reshape(filters, -1).T, groups, axis=1)
@@ -102,8 +111,8 @@ def test_plain_rows(rows, way, monkeypatch):
     weights = rng.integers(-128, 128, (37, 21)).astype(np.int16)
     output, bias = target(OwnStage if way is SummedProducts else DoubleRounding, 21, np.dtype(np.int8), rng)
     if way is FloatProducts:
-        monkeypatch.setattr(matrix_products, "fuse", lambda *_: ())
-        monkeypatch.setattr(matrix_products, "summed", lambda *_: ())
+        monkeypatch.setattr(contraction, "fuse", lambda *_: ())
+        monkeypatch.setattr(contraction, "summed", lambda *_: ())
     made = products(PlainRows(-7, rows, 37), [weights], np.dtype(np.int8), rows, output)
     assert isinstance(made, way)
     out = np.zeros((rows, 21), np.int8)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 import numpy as np
-import pytest
 
-from tflq.engine.kernels.families import nearest_positions
-from tflq.engine.kernels.families.nearest_positions import ROUNDED, positions
-from tflq.engine.kernels.resize_nearest_neighbor import nearest
+from support.each import each
+from tflq.engine.kernels.families import positions as nearest_positions
+from tflq.engine.kernels.families.positions import ROUNDED, positions
+from tflq.engine.kernels.resizing import nearest
 
 HALF = Fraction(1, 2)
 ROUND: Mapping[str, Callable[[Fraction], int]] = {
@@ -29,8 +29,8 @@ PLACE: Mapping[str, Callable[[int, int, int], Fraction]] = {
 }
 
 
-@pytest.mark.parametrize("rounding", ROUND)
-@pytest.mark.parametrize("place", PLACE)
+@each("rounding", ROUND)
+@each("place", PLACE)
 def test_positions_are_the_exact_fractions_rounded(place: str, rounding: str) -> None:
     for size, count in ((1, 1), (1, 5), (5, 1), (3, 4), (4, 3), (7, 8), (8, 16), (16, 8), (9, 33)):
         found = positions(getattr(nearest_positions, place), ROUNDED[rounding], size, count)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.each import each
+from support.running import run_once
 from support.single_op import T, build
 from tflq.engine.api.interpreter import Interpreter
 
@@ -52,16 +54,12 @@ def convolution(op: str, kind: str, geometry: Geometry) -> tuple[bytes, np.ndarr
 
 
 def run(model: bytes, profile: str, image: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    interpreter = Interpreter(model_content=model, profile=profile)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], image)
-    interpreter.invoke()
-    return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    return run_once(Interpreter(model_content=model, profile=profile), [image])[0]
 
 
-@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
-@pytest.mark.parametrize("kind", ["int8", "float32"])
-@pytest.mark.parametrize("geometry", NEGATIVE)
+@each("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+@each("kind", ["int8", "float32"])
+@each("geometry", NEGATIVE)
 def test_negative_padding_leaves_the_bias(op: str, kind: str, geometry: Geometry) -> None:
     model, image, alone = convolution(op, kind, geometry)
     for profile in PROFILES:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.engine.kernels.families.ordered_products import OrderedProduct
-from tflq.engine.kernels.families.ordered_sums import convolve
+from support.each import each
+from tflq.engine.kernels.families.ordered import OrderedProduct
+from tflq.engine.kernels.geometry.volumes import Window3D, convolve
 from tflq.engine.kernels.geometry.windows import Window, axis
 from tflq.engine.numerics import eigen
 from tflq.engine.numerics.codes import NumberClamp
@@ -22,8 +23,8 @@ def over(height, width, kernel, stride, dilation, padding):
     return Window.over(axis(padding, height, kernel, stride, dilation), axis(padding, width, kernel, stride, dilation))
 
 
-@pytest.mark.parametrize("filters", [1, 7, 16, 19, 40])
-@pytest.mark.parametrize(
+@each("filters", [1, 7, 16, 19, 40])
+@each(
     "at",
     [over(9, 8, 3, 1, 1, 0), over(9, 8, 3, 2, 1, 0), over(12, 7, 2, 1, 3, 1), over(5, 5, 1, 1, 1, 0)],
     ids=["same", "strided", "dilated", "pointwise"],
@@ -38,7 +39,7 @@ def test_images(at, filters):
     )
     x[1, 2, 3, :] = np.inf, -np.inf, np.nan
     ours, theirs = np.empty((2, 2, at.out_h, at.out_w, filters), np.float32)
-    convolve(x, w, bias, at, filters, *RELU6, theirs)
+    convolve(x[:, None], w[None], bias, Window3D.of_image(at), filters, *RELU6, theirs[:, None])
     product = OrderedProduct.of(w.reshape(-1, filters), at, 2 * at.out_h * at.out_w)
     assert product is not None
     product.into(x, bias, RELU6, ours.reshape(-1, filters))()

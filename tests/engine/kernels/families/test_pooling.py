@@ -59,7 +59,7 @@ def test_not_numbers(op: str) -> None:
 @pytest.mark.parametrize("op", OPS)
 def test_refused(op: str) -> None:
     options = {"padding": 0, "stride_h": 1, "stride_w": 1, "filter_height": 2, "filter_width": 2}
-    cases = [((4, 4, 2), options, "rank"), ((1, 4, 4, 2), {**options, "stride_w": 0}, "stride_w")]
+    cases = [((4, 4, 2), options, "number of dimensions"), ((1, 4, 4, 2), {**options, "stride_w": 0}, "stride_w")]
     for shape, given, match in cases:
         model = build(op, [T("int8", shape, 0.1, 0)], [T("int8", shape, 0.1, 0)], ("Pool2DOptions", given))
         with pytest.raises(ModelError, match=match):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.each import each
 from support.graphs import Graph, Op, assert_runs, build
 from support.graphs import tflq as run_here
 from support.single_op import Array, T
-from tflq.engine.numerics.philox import blocks
+from tflq.engine.numerics.random import blocks
 from tflq.errors import UndefinedResultError
 
 SEEDS = [(1, 0), (0, 1), (42, 7), (-1, -5), (2**40 + 3, -(2**35)), (87654321, 123456789)]
@@ -24,8 +25,8 @@ def fill(op: str, shape: tuple[int, ...], seeds: tuple[int, int], constant: bool
     return build(graph)
 
 
-@pytest.mark.parametrize("op", FILLS)
-@pytest.mark.parametrize("seeds", SEEDS)
+@each("op", FILLS)
+@each("seeds", SEEDS)
 def test_constant_shapes(op: str, seeds: tuple[int, int]) -> None:
     for shape in [(1,), (2,), (5,), (3, 7), (2, 3, 4, 5), (), (4000,)]:
         assert_runs(fill(op, shape, seeds), [[], [], []])
@@ -38,9 +39,9 @@ def test_shapes_that_the_run_tells(op: str) -> None:
     assert_runs(fill(op, (2, 3), (3, 4), constant=False), runs)
 
 
-@pytest.mark.parametrize("type_", ["int32", "int64"])
-@pytest.mark.parametrize("seeds", SEEDS)
-@pytest.mark.parametrize("constant", [False, True])
+@each("type_", ["int32", "int64"])
+@each("seeds", SEEDS)
+@each("constant", [False, True])
 def test_multinomial(type_: str, seeds: tuple[int, int], constant: bool) -> None:
     rng = np.random.default_rng(abs(seeds[0]))
     for rows, classes, samples in [(1, 1, 1), (2, 5, 3), (3, 40, 17), (4, 3, 8), (1, 1000, 200)]:

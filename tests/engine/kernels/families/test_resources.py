@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.each import each
 from support.graphs import Graph, Op, assert_runs, build, texts
 from support.graphs import tflq as run_here
 from support.single_op import Array, T, draw
-from tflq.comparison.verification import verify
+from tflq.comparison.verification.verifying import verify
 from tflq.engine.api.files import load
 from tflq.engine.api.interpreter import Interpreter
 from tflq.engine.interpreter import Plan, State, make_plan, run
-from tflq.engine.interpreter.limits import Limits
+from tflq.engine.interpreter.plan import Limits
 from tflq.engine.kernels.families.resources import Variable
 from tflq.engine.profiles import by_name
 from tflq.errors import LimitError, ModelError, OperatorFailed, UndefinedResultError
@@ -49,8 +50,8 @@ def counter(type_: str, shape: tuple[int, ...], read_shape: tuple[int, ...]) -> 
     return build(main, init)
 
 
-@pytest.mark.parametrize("type_", ["float32", "int32", "int64"])
-@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3), (1, 2, 2, 2)])
+@each("type_", ["float32", "int32", "int64"])
+@each("shape", [(), (1,), (3,), (2, 3), (1, 2, 2, 2)])
 def test_counting(type_: str, shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(1)
     runs = [[draw(rng, T(type_, shape))] for _ in range(4)]
@@ -120,8 +121,8 @@ def test_variables_count_against_the_memory_limit() -> None:
         run(plan, x, state)
 
 
-@pytest.mark.parametrize("type_", ["float32", "int8", "uint8", "int16", "int32", "int64", "bool", "float16", "float64"])
-@pytest.mark.parametrize("shapes", [((2, 3), (2, 3)), ((2, 3), (3, 2)), ((2, 3), (4,)), ((4,), ()), ((), ())])
+@each("type_", ["float32", "int8", "uint8", "int16", "int32", "int64", "bool", "float16", "float64"])
+@each("shapes", [((2, 3), (2, 3)), ((2, 3), (3, 2)), ((2, 3), (4,)), ((4,), ()), ((), ())])
 def test_assigned_and_read(type_: str, shapes: tuple[tuple[int, ...], ...]) -> None:
     """Of every type; where shapes differ the bytes count. Names tell variables apart, and so do containers."""
     assigned, read = shapes
@@ -319,8 +320,8 @@ def test_hash_table_refusals() -> None:
         run_here(build(empty), [[np.zeros(1, np.int64)]])
 
 
-@pytest.mark.parametrize("type_", ["float32", "int8", "int32", "int64", "string"])
-@pytest.mark.parametrize("tail", [(), (3,), (2, 2)])
+@each("type_", ["float32", "int8", "int32", "int64", "string"])
+@each("tail", [(), (3,), (2, 2)])
 def test_hashtable_lookup(type_: str, tail: tuple[int, ...]) -> None:
     rng = np.random.default_rng(6)
     for keys_count, lookups in [(1, 3), (2, 5), (7, 20), (16, 40)]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.each import each
 from support.graphs import Graph, Op, assert_runs, build
 from support.graphs import tflq as run_here
 from support.single_op import Array, T, draw
@@ -39,8 +40,8 @@ def both_ways(rng: np.random.Generator, type_: str, *shapes: tuple[int, ...]) ->
     ]
 
 
-@pytest.mark.parametrize("type_", ["float32", "int32", "int64"])
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (1, 2, 3, 4)])
+@each("type_", ["float32", "int32", "int64"])
+@each("shape", [(), (3,), (2, 3), (1, 2, 3, 4)])
 def test_if(type_: str, shape: tuple[int, ...]) -> None:
     model = if_model(type_, shape, binary(type_, shape, SUM), binary(type_, shape, PRODUCT))
     assert_runs(model, both_ways(np.random.default_rng(1), type_, shape, shape))
@@ -154,6 +155,58 @@ def test_while_forwards_in_another_order() -> None:
             [count, Op("ADD", (1, 2), (5,), ADD)],
         )
         assert_runs(while_model(tensors, 3, body), runs)
+
+
+def test_while_whose_results_are_views_of_what_it_carries() -> None:
+    """(i, a, b) -> (i + 1, b reshaped, a reshaped): a later result is what was there before the round."""
+    tensors = [T("int32", ()), T("float32", (2, 3)), T("float32", (2, 3))]
+    shape, reshape = T("int32", (2,), value=[2, 3]), ("ReshapeOptions", {"new_shape": [2, 3]})
+    body = Graph(
+        [*tensors, T("int32", (), value=1), shape, *tensors],
+        (0, 1, 2),
+        (5, 6, 7),
+        [Op("ADD", (0, 3), (5,), ADD), Op("RESHAPE", (2, 4), (6,), reshape), Op("RESHAPE", (1, 4), (7,), reshape)],
+    )
+    rng = np.random.default_rng(11)
+    runs = [[np.array(n, np.int32), *(draw(rng, t) for t in tensors[1:])] for n in (0, 0, 2, 9, 1)]
+    assert_runs(while_model(tensors, 3, body), runs)
+
+
+def test_while_that_writes_one_row_in_each_round() -> None:
+    """Shapes between the first and the last operator are known only in the round; those of the values stay."""
+    tensors = [T("int32", (1,)), T("float32", (6, 2))]
+    join, cut = ("ConcatenationOptions", {"axis": 0}), ("StridedSliceOptions", {})
+    body = Graph(
+        [
+            *tensors,
+            T("int32", (), value=1),
+            T("int32", (2,), value=[0, 0]),
+            T("int32", (1,), value=2),
+            T("int32", (2,), value=[6, 2]),
+            T("int32", (1,), value=0),
+            T("float32", (1, 2), value=[[0.5, -2]]),
+            T("int32", (1,)),
+            T("int32", (2,)),
+            T("float32", (1, 2)),
+            T("int32", (2,)),
+            T("int32", (2,), value=[1, 1]),
+            T("float32", (1, 2)),
+            T("float32", (6, 2)),
+        ],
+        (0, 1),
+        (8, 14),
+        [
+            Op("ADD", (0, 2), (8,), ADD),
+            Op("CONCATENATION", (0, 4), (9,), join),
+            Op("STRIDED_SLICE", (1, 3, 9, 12), (10,), cut),
+            Op("CONCATENATION", (8, 6), (11,), join),
+            Op("STRIDED_SLICE", (1, 11, 5, 12), (13,), cut),
+            Op("CONCATENATION", (10, 7, 13), (14,), join),
+        ],
+    )
+    rng = np.random.default_rng(12)
+    runs = [[np.array([n], np.int32), draw(rng, tensors[1])] for n in (0, 0, 3, 0, 4, 9, 0)]
+    assert_runs(while_model(tensors, 5, body), runs)
 
 
 def test_while_with_growing_values() -> None:
@@ -314,7 +367,7 @@ FLOATS, TO_INT, OF_INT = passing("float32", "float32"), passing("float32", "int8
 NEVER = stopping("float32", "bool")
 
 
-@pytest.mark.parametrize(
+@each(
     ("op", "made", "called"),
     [
         ("WHILE", "int8", (NEVER, FLOATS)),

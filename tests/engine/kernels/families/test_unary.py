@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.each import each
 from support.parameters import floats, quantized, scale, zero_point
+from support.running import run_once
 from support.single_op import T, allocate, assert_same, build, draw, tflq
 from tflq import Interpreter
 from tflq.errors import ModelError, UndefinedResultError
@@ -31,8 +33,8 @@ FLOAT = (
 )
 
 
-@pytest.mark.parametrize("size", [40, 3000])
-@pytest.mark.parametrize("op", FLOAT)
+@each("size", [40, 3000])
+@each("op", FLOAT)
 def test_float(op, size):
     """Short arrays and long ones, which take another way to libm."""
     x = floats(np.random.default_rng(1), (size,), 20)
@@ -41,11 +43,10 @@ def test_float(op, size):
 
 @pytest.mark.parametrize("profile", ["litert-ref", "tflite-2.14-opt"])
 def test_a_scalar_gives_a_scalar(profile):
-    interpreter = Interpreter(model_content=build("FLOOR", [T("float32", ())], [T("float32", ())]), profile=profile)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.float32(1.5))
-    interpreter.invoke()
-    found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    found = run_once(
+        Interpreter(model_content=build("FLOOR", [T("float32", ())], [T("float32", ())]), profile=profile),
+        [np.float32(1.5)],
+    )[0]
     assert (np.shape(found), float(found)) == ((), 1.0)
 
 
@@ -94,7 +95,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize(("op", "type_"), [(op, t) for op, types in RECTIFIERS.items() for t in types])
+@each(("op", "type_"), [(op, t) for op, types in RECTIFIERS.items() for t in types])
 def test_rectifiers(op, type_):
     """All codes of many quantizations."""
     rng = np.random.default_rng(4)
@@ -105,7 +106,7 @@ def test_rectifiers(op, type_):
         assert_same(build(op, [x], [y]), [draw(rng, x)], (op, x, y))
 
 
-@pytest.mark.parametrize(("op", "type_"), [(op, t) for op, types in TABLES.items() for t in types])
+@each(("op", "type_"), [(op, t) for op, types in TABLES.items() for t in types])
 def test_tables(op, type_):
     rng = np.random.default_rng(5)
     low, high, size = (-8, -2, 600) if type_ != "int16" else (-16, -8, 4000)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from support.block_weights import block_model
+from support.each import each
+from support.running import run
 from support.single_op import FULL, Array, T, build, litert
 from tflq.engine.api.interpreter import Interpreter
 from tflq.errors import ModelError
@@ -32,18 +34,14 @@ def model(
 
 
 def assert_same(content: bytes, x: Array) -> None:
-    interpreter = Interpreter(model_content=content, profile="litert-opt")
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    got = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    got = run(content, [x], "litert-opt")[0]
     want = litert(content, [x], FULL)[0]
     assert got.shape == want.shape
     assert np.array_equal(got.view(np.uint32), want.view(np.uint32)) or np.array_equal(got, want, equal_nan=True)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("low", [-7, -8])
+@each("shape", SHAPES)
+@each("low", [-7, -8])
 def test_drawn_weights(shape: tuple[int, int, int], low: int) -> None:
     rng = np.random.default_rng([*shape, -low])
     for activation in range(5):

@@ -1,4 +1,4 @@
-"""`tflq/engine/kernels/fully_connected/xnnpack.py` against live LiteRT."""
+"""`tflq/engine/kernels/fully_connected_xnnpack.py` against live LiteRT."""
 
 from __future__ import annotations
 
@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 
 import tflq
-from support.kernel_runs import assert_drawn_models_match
 from support.single_op import T, build
-from tflq.engine.kernels.fully_connected import xnnpack as fully_connected
 from tflq.errors import TflqError
-
-
-@pytest.mark.slow
-def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(fully_connected, "litert-xnnpack")
 
 
 def biased(kind: str, bias: int) -> bytes:

@@ -1,4 +1,4 @@
-"""`tflq/engine/kernels/fully_connected/xnnpack_blocks.py` against live LiteRT: sums of blocks, in its order."""
+"""`tflq/engine/kernels/fully_connected_xnnpack.py` against live LiteRT: sums of blocks, in its order."""
 
 from __future__ import annotations
 
@@ -6,26 +6,23 @@ import numpy as np
 import pytest
 
 from support.block_weights import block_model
+from support.each import each
 from support.processors import XNNPACK, has_xnnpack_profile
+from support.running import run
 from support.single_op import Array, litert
-from tflq.engine.api.interpreter import Interpreter
 from tflq.errors import ModelError, TflqError
 
 
 def tflq(content: bytes, x: Array, profile: str) -> Array:
-    interpreter = Interpreter(model_content=content, profile=profile)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return run(content, [x], profile)[0]
 
 
 @has_xnnpack_profile
-@pytest.mark.parametrize(
+@each(
     ("rows", "length", "units", "block"),
     [(1, 32, 1, 32), (1, 64, 8, 32), (3, 96, 5, 32), (4, 128, 17, 64), (5, 256, 9, 128), (9, 512, 24, 256)],
 )
-@pytest.mark.parametrize("spread", [0.0, 3.0])
+@each("spread", [0.0, 3.0])
 def test_it_has_the_bits_of_the_runtime(rows: int, length: int, units: int, block: int, spread: float) -> None:
     rng = np.random.default_rng([rows, length, units, int(spread)])
     for bias in (True, False):

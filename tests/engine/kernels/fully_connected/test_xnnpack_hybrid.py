@@ -1,21 +1,15 @@
-"""`tflq/engine/kernels/fully_connected/xnnpack.py` against live LiteRT."""
+"""`tflq/engine/kernels/fully_connected_xnnpack.py` against live LiteRT."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from support.kernel_runs import assert_drawn_models_match
-from tflq.engine.kernels.families.hybrid_sums import HybridSums
-from tflq.engine.kernels.fully_connected import xnnpack as fully_connected_hybrid
+from tflq.engine.kernels import fully_connected_xnnpack as fully_connected_hybrid
+from tflq.engine.kernels.families.hybrid import HybridSums
 from tflq.engine.numerics.codes import NumberClamp
-from tflq.engine.numerics.dynamic_range_float32 import rescale_apart, rescale_fused
+from tflq.engine.numerics.dynamic_range import rescale_apart, rescale_fused
 from tflq.errors import UndefinedResultError
-
-
-@pytest.mark.slow
-def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(fully_connected_hybrid, "litert-xnnpack")
 
 
 @pytest.mark.slow

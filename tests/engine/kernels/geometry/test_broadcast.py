@@ -1,17 +1,11 @@
-"""`tflq/engine/kernels/geometry/broadcast.py` against live LiteRT."""
+"""`tflq/engine/kernels/geometry/axes.py` against live LiteRT."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from support.kernel_runs import assert_drawn_models_match
-from tflq.engine.kernels.geometry import broadcast
-from tflq.engine.kernels.geometry.broadcast import repeat_blocks
-
-
-def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(broadcast, ops=("ADD", "MUL", "EQUAL"))
+from tflq.engine.kernels.geometry.axes import repeat_blocks
 
 
 @pytest.mark.parametrize(

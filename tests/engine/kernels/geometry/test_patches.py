@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.each import each
 from support.sweeping import few
-from tflq.engine.kernels.geometry.patches import patches_into
-from tflq.engine.kernels.geometry.windows import Axis, Window, axis
+from tflq.engine.kernels.geometry.windows import Axis, Window, axis, patches_into
 
 PAIRS = [
     ("int8", "int8"),
@@ -46,7 +46,7 @@ def _expected(x: np.ndarray, zero_point: int, axes: tuple[Axis, Axis], out: str)
 
 
 @pytest.mark.parametrize(("source", "target"), few(PAIRS, PAIRS[1], PAIRS[-1]))
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_patches(source: str, target: str, seed: int) -> None:
     rng = np.random.default_rng([seed, PAIRS.index((source, target))])
     axes, batch, channels = _drawn(rng), int(rng.integers(1, 3)), int(rng.choice([1, 2, 3, 4, 7, 16, 17, 40]))

@@ -163,7 +163,7 @@ STEP = {"padding": 0, "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dil
         ({"w": T("int8", (4, 1, 1, 3), [0.1, 0.2, 0.3], 0, 3, value=1)}, "number of weight scales"),
         ({"w": T("int8", (4, 1, 1, 3), 0.1, 5, value=1)}, "zero point"),
         ({"w": T("int8", (4, 1, 1, 3), value=1)}, "no quantization"),
-        ({"w": T("int8", (4, 3, 3), 0.1, value=1)}, "rank"),
+        ({"w": T("int8", (4, 3, 3), 0.1, value=1)}, "number of dimensions"),
         ({"bias": T("int32", (3,), 0.1, value=0)}, "bias length"),
         ({"bias": None}, "is missing"),
         ({"options": {**STEP, "stride_w": 0}}, "does not fit along w"),

@@ -1,13 +1,13 @@
-"""`tflq/engine/kernels/mean_sum/xnnpack_floats.py` against live LiteRT: rows of any length, and sums that underflow."""
+"""`tflq/engine/kernels/mean_sum_xnnpack.py` against live LiteRT: rows of any length, and sums that underflow."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
+from support.each import each
 from support.processors import XNNPACK, has_xnnpack_profile
+from support.running import run
 from support.single_op import Array, T, build, litert
-from tflq.engine.api.interpreter import Interpreter
 
 CASES = [
     *(((3, size), [1]) for size in (1, 5, 8, 15, 16, 17, 31, 32, 40, 47, 56, 63, 64, 257, 768)),
@@ -25,17 +25,13 @@ CASES = [
 
 
 def tflq(content: bytes, x: Array) -> Array:
-    interpreter = Interpreter(model_content=content, profile=XNNPACK)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return run(content, [x], XNNPACK)[0]
 
 
 @has_xnnpack_profile
-@pytest.mark.parametrize("op", ["MEAN", "SUM"])
-@pytest.mark.parametrize(("shape", "axes"), CASES)
-@pytest.mark.parametrize("magnitude", [1.0, 1e-38])
+@each("op", ["MEAN", "SUM"])
+@each(("shape", "axes"), CASES)
+@each("magnitude", [1.0, 1e-38])
 def test_sums(op: str, shape: tuple[int, ...], axes: list[int], magnitude: float) -> None:
     rng = np.random.default_rng(len(shape))
     x = (rng.standard_normal(shape) * magnitude).astype(np.float32)

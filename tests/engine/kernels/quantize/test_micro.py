@@ -1,4 +1,4 @@
-"""`tflq/engine/kernels/quantize/micro.py`: pairs of types and bits that tflite-micro 0.dev20261023 was seen to give."""
+"""`tflq/engine/kernels/quantize.py`: pairs of types and bits that tflite-micro 0.dev20261023 was seen to give."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tflq
-from tflq.devices.conformance.one_operator import T, build
+from tflq.devices.suites.draft import T, build
 from tflq.errors import TflqError
 
 #: Scale and zero point of int8 and of int32; what became of the codes -128, -127, 126 and 127.

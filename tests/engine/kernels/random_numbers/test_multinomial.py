@@ -5,14 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.kernel_runs import assert_drawn_models_match
 from support.single_op import T, build, tflq
-from tflq.engine.kernels import random_numbers
 from tflq.errors import OperatorFailed
-
-
-def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(random_numbers)
 
 
 def test_a_negative_number_of_samples_is_refused() -> None:

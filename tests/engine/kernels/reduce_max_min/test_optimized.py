@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 import tflq
+from support.each import each
 from support.single_op import T, build
 
 SHAPES = [((4, 6), (1,)), ((4, 6), (0, 1)), ((2, 3, 4, 5), (1, 3)), ((40,), (0,))]
 
 
-@pytest.mark.parametrize("profile", ["litert-ref", "litert-opt"])
-@pytest.mark.parametrize("op", ["REDUCE_MAX", "REDUCE_MIN"])
-@pytest.mark.parametrize(("shape", "axes"), SHAPES)
+@each("profile", ["litert-ref", "litert-opt"])
+@each("op", ["REDUCE_MAX", "REDUCE_MIN"])
+@each(("shape", "axes"), SHAPES)
 def test_zeros_of_both_signs_and_nan(shape: tuple[int, ...], axes: tuple[int, ...], op: str, profile: str) -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     rng = np.random.default_rng(len(shape))

@@ -1,4 +1,4 @@
-"""`tflq/engine/kernels/reduce_max_min/xnnpack.py` against live LiteRT."""
+"""`tflq/engine/kernels/reductions.py` against live LiteRT."""
 
 from __future__ import annotations
 
@@ -7,17 +7,12 @@ import pytest
 
 import tflq
 from support import single_op
-from support.kernel_runs import assert_drawn_models_match
+from support.processors import own
+from support.running import run_once
 from support.single_op import T, build
 from tflq.engine.api.interpreter import Interpreter
-from tflq.engine.kernels.reduce_max_min import xnnpack as extremes
 
 CODES = {"uint8": np.arange(256, dtype=np.uint8), "int8": np.arange(-128, 128, dtype=np.int8)}
-
-
-@pytest.mark.slow
-def test_drawn_models_have_the_bits_of_the_runtime() -> None:
-    assert_drawn_models_match(extremes, "litert-xnnpack")
 
 
 @pytest.mark.parametrize("kind", CODES)
@@ -46,5 +41,5 @@ def test_floats_have_the_bits_of_litert(op: str) -> None:
         options = ("ReducerOptions", {"keep_dims": False})
         model = build(op, [T("float32", shape), T("int32", axes.shape, value=axes)], [T("float32", out)], options)
         (want,) = single_op.litert(model, [x], "BUILTIN")
-        (got,) = single_op._run(Interpreter(model_content=model, profile="litert-xnnpack"), [x])
+        (got,) = run_once(Interpreter(model_content=model, profile=own("litert-xnnpack")), [x])
         assert single_op._agree(got, want).all(), (shape, axes)

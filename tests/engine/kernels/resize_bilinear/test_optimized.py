@@ -1,17 +1,17 @@
-"""`tflq/engine/kernels/resize_bilinear/optimized.py` against live LiteRT: floats, enlarged twice and otherwise."""
+"""RESIZE_BILINEAR of the optimized resolver against live LiteRT: floats, enlarged twice and otherwise."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import tflq
+from support.each import each
 from support.single_op import FULL, T, build, litert
 
 
-@pytest.mark.parametrize("options", [{}, {"align_corners": True}, {"half_pixel_centers": True}])
-@pytest.mark.parametrize("size", [(6, 10), (7, 11), (2, 3), (12, 5), (3, 5), (1, 1)])
-@pytest.mark.parametrize("depth", [1, 4, 13, 45])
+@each("options", [{}, {"align_corners": True}, {"half_pixel_centers": True}])
+@each("size", [(6, 10), (7, 11), (2, 3), (12, 5), (3, 5), (1, 1)])
+@each("depth", [1, 4, 13, 45])
 def test_floats(options: dict[str, bool], size: tuple[int, int], depth: int) -> None:
     x = np.random.default_rng(depth).standard_normal((2, 3, 5, depth)).astype(np.float32)
     operands = [T("float32", x.shape), T("int32", (2,), value=size)]

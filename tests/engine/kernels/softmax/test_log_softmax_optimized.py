@@ -1,4 +1,4 @@
-"""LOG_SOFTMAX of `tflq/engine/kernels/softmax/optimized.py` against live LiteRT: rows of any length."""
+"""LOG_SOFTMAX of `tflq/engine/kernels/softmax.py` against live LiteRT: rows of any length."""
 
 from __future__ import annotations
 

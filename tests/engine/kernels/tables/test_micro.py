@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.running import run_once
 from support.single_op import T, build
 from tflq.engine.api.interpreter import Interpreter
-from tflq.engine.kernels.signature import Signature
-from tflq.engine.kernels.tables.micro import narrow
-from tflq.engine.kernels.tables.micro_forms import CONSTANT, FORMS, RANK
+from tflq.engine.kernels.kernel import Signature
+from tflq.engine.kernels.tables.micro import CONSTANT, FORMS, RANK, narrow
 from tflq.engine.profiles import by_name
 from tflq.errors import TflqError, UnsupportedError
 
@@ -20,12 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 def run(model: bytes, inputs: Sequence[Array], profile: str = "tflm") -> Array:
-    interpreter = Interpreter(model_content=model, profile=profile)
-    interpreter.allocate_tensors()
-    for detail, value in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
-    return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    return run_once(Interpreter(model_content=model, profile=profile), inputs)[0]
 
 
 def live(model: bytes, inputs: Sequence[Array]) -> Array | None:

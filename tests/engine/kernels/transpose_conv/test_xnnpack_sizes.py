@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.each import each
 from support.graphs import Graph, Op, build
 from support.processors import XNNPACK, has_xnnpack_profile
 from support.running import assert_same, run
@@ -54,8 +55,8 @@ def model(rng: np.random.Generator, kind: str, padding: int) -> tuple[bytes, Arr
 
 
 @has_xnnpack_profile
-@pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("kind", ["int8", "uint8", "float32", "hybrid"])
+@each("seed", range(10))
+@each("kind", ["int8", "uint8", "float32", "hybrid"])
 def test_the_input_decides_the_size(kind: str, seed: int) -> None:
     file, x, asked, given = model(np.random.default_rng([9, seed]), kind, padding=1)
     (got,) = run(file, [x], XNNPACK or "")

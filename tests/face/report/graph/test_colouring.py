@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tflq.face.report.graph.colouring import ladder, scale, states
-from tflq.face.report.numbers import bytes_text, short
+from tflq.face.report.wording import bytes_text, short
 
 
 def shades(values: dict[int, float]) -> list[str]:

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tflq.face.report.graph.layered import BOX, GAP, Placement, place
+from tflq.face.report.graph.drawing import BOX, GAP, Placement, place
 
 
 def rows_of(placed: Placement) -> dict[int, list[float]]:

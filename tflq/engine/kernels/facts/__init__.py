@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tflq.engine.kernels.facts import binary, moves, products, reductions, state, unary
+from tflq.engine.kernels.facts import rows
 from tflq.engine.kernels.facts.fact import Fact
 
 __all__ = ["OPERATORS", "Fact"]
 
 _ROWS = sorted(
-    (*unary.FACTS, *binary.FACTS, *moves.FACTS, *state.FACTS, *products.FACTS, *reductions.FACTS),
+    (
+        *rows.UNARY_FACTS,
+        *rows.FACTS,
+        *rows.MOVES_FACTS,
+        *rows.STATE_FACTS,
+        *rows.PRODUCTS_FACTS,
+        *rows.REDUCTIONS_FACTS,
+    ),
     key=lambda fact: fact.op,
 )
 

@@ -23,7 +23,7 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class VersionRule:
     """How the operator is quantized. Its float operands are activations with scales of their own except as stated.
 
     `tied` are the inputs whose codes become output codes, so that scale and zero point must be equal (None: none, an
@@ -61,7 +61,7 @@ Output = Mapping[str, tuple[float, int]]
 #: For `moves`: every operand is moved.
 ALL = None
 
-FREE, MOVES, JOINS = Rule(), Rule(tied=(0,)), Rule(tied=())
+FREE, MOVES, JOINS = VersionRule(), VersionRule(tied=(0,)), VersionRule(tied=())
 #: Reasons why an operator with an integer kernel stays in float.
 COMPUTES_CODES = "its integer kernel computes with codes as they are, without a scale"
 COPIES_CODES = "its integer kernel copies codes as they are, without a scale"
@@ -81,7 +81,7 @@ UNCLAIMED, SINCE_2_1 = "unclaimed", "since 2.1"
 class Fact:
     """One operator.
 
-    `room` is the module or folder of `tflq.engine.kernels` that holds its kernels; its name in small letters if empty.
+    `room` is the module of `tflq.engine.kernels` that holds its kernels; its name in small letters if empty.
 
     The highest version that resolvers register, by the release from which on it holds, oldest first; 0: taken out.
     `both` is for either resolver, else `opt` for the optimized one, from r1.15 on, and `ref` for the reference one.
@@ -123,7 +123,7 @@ class Fact:
     by_channel: bool = False
     moves: tuple[int, ...] | None = ()
     traced: bool = True
-    quantize: Rule | None = None
+    quantize: VersionRule | None = None
     kept_float: str = ""
     reads_shapes: bool = False
     converts: bool = False
@@ -138,7 +138,7 @@ class Fact:
 
     @property
     def home(self) -> str:
-        """The module or folder of its kernels."""
+        """The module of its kernels."""
         return self.room or self.op.lower()
 
     @property

@@ -1,23 +1,37 @@
-"""Fused activation functions as clamps: the one place that turns the schema's enum into limits.
+"""Fused activations as clamps, and what earlier releases knew of scales.
+
+Fused activation functions as clamps: the one place that turns the schema's enum into limits.
 
 Source: LiteRT 2.3 kernel_util.cc CalculateActivationRangeQuantized and CalculateActivationRange.
+
+16-bit activations in TensorFlow Lite Micro: the bias's own type decides how wide the accumulator is.
+
+Source: tflite-micro (October 2026), conv.cc ConvEval, fully_connected.cc FullyConnectedEval (requires_int32_accum).
+
+Operands as kernels see them that know one scale for each tensor: several read as scale 0, zero point 0.
+
+Source: LiteRT 2.3 core/subgraph.cc GetLegacyQuantization; TensorFlow 1.15 to 2.14, the same.
+
+Operators whose 4-bit weights releases up to 2.14 read as bytes without unpacking them, beyond the end of the data.
+
+Source: TensorFlow 2.14 lite/kernels/conv.cc, fully_connected.cc: only int8 activations unpack their weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from tflq.engine.kernels.kernel import Node, Operand, Prepared
+from tflq.engine.kernels.kernel import Node, Operand, Prepare, Prepared, undefined
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, NumberClamp
-from tflq.engine.numerics.rounding import half_away
+from tflq.engine.numerics.rounding import rounding_half_away
 from tflq.engine.numerics.stages import type_range
 from tflq.errors import UndefinedResultError
+from tflq.model.ir import Quantization
 from tflq.typing import Array
 
 #: ActivationFunctionType of the schema -> real limits (None: open)
@@ -46,7 +60,7 @@ def quantized_limit(real: float, scale: np.float32, zero_point: int) -> int:
     quotient = float(np.float32(real) / scale)
     if not abs(quotient) < _INT32:
         raise UndefinedResultError("Quantize", f"the limit {real:g} over the scale {scale:g} leaves int32")
-    code: int = zero_point + half_away(quotient)
+    code: int = zero_point + rounding_half_away(quotient)
     return code
 
 
@@ -94,7 +108,7 @@ def clamp_in_place(values: Array, low: Any, high: Any) -> Array:
     return values
 
 
-def any_activation(prepare: Callable[[Node, Arithmetic], Prepared]) -> Callable[[Node, Arithmetic], Prepared]:
+def any_activation(prepare: Prepare) -> Prepare:
     """Return `prepare` with activations that are no clamp taken for none."""
     is_open = without_activation(prepare)
 
@@ -105,7 +119,7 @@ def any_activation(prepare: Callable[[Node, Arithmetic], Prepared]) -> Callable[
     return prepared
 
 
-def without_activation(prepare: Callable[[Node, Arithmetic], Prepared]) -> Callable[[Node, Arithmetic], Prepared]:
+def without_activation(prepare: Prepare) -> Prepare:
     """Return `prepare` as if the operator had no fused activation."""
 
     def prepare_open(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -116,5 +130,66 @@ def without_activation(prepare: Callable[[Node, Arithmetic], Prepared]) -> Calla
 
 def without_function(node: Node) -> Node:
     """Return the node without a fused activation."""
-    fields = {**node.options.fields, "fused_activation_function": 0}
-    return replace(node, options=replace(node.options, fields=fields))
+    return node.with_options(fused_activation_function=0)
+
+
+def as_wide_as_its_bias(prepare: Prepare) -> Prepare:
+    """Return `prepare` with the bias's own type as the option quantized_bias_type."""
+
+    def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
+        return prepare(node.with_options(quantized_bias_type=int(node.input(2).type)), arithmetic)
+
+    return prepared
+
+
+_NONE = Quantization(np.zeros(1, np.float32), np.zeros(1, np.int64))
+
+
+def as_read(operand: Operand) -> Operand:
+    """Return the operand, with scale and zero point 0 if it has several."""
+    quantization = operand.quantization
+    several = quantization is not None and len(quantization.scale) > 1
+    return replace(operand, quantization=_NONE) if several else operand
+
+
+def first_scale(operand: Operand) -> Operand:
+    """Return the operand with the first of its scales and zero points."""
+    q = operand.quantization
+    if q is None or len(q.scale) <= 1:
+        return operand
+    return replace(operand, quantization=replace(q, scale=q.scale[:1], zero_point=q.zero_point[:1]))
+
+
+def by_first_scales(prepare: Prepare) -> Prepare:
+    """Return a prepare that reads the first of several scales. Source: elementwise.cc GenericPrepare."""
+
+    def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
+        return prepare(node.with_inputs(first_scale).with_outputs(first_scale), arithmetic)
+
+    return prepared
+
+
+def one_scale(prepare: Prepare) -> Prepare:
+    """Return a prepare that reads several scales of an operand as 0."""
+
+    def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
+        return prepare(node.with_inputs(as_read), arithmetic)
+
+    return prepared
+
+
+def only_one_scale(prepare: Prepare) -> Prepare:
+    """Return a prepare that refuses weights with several scales."""
+
+    def prepared(node: Node, arithmetic: Arithmetic) -> Prepared:
+        w = node.input(1)
+        count = 0 if w.quantization is None else len(w.quantization.scale)
+        if count > 1:
+            node.reject("this release takes no scales by channel here", w, expected="one scale", got=count)
+        return prepare(node, arithmetic)
+
+    return prepared
+
+
+#: The result depends on memory beyond the weights.
+UNDEFINED_PACKED = undefined("4-bit weights are read packed, as bytes")

@@ -6,10 +6,9 @@ import numpy as np
 
 from tflq.engine.jit.compiled import Int, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
-from tflq.engine.kernels.filling import Call
-from tflq.engine.kernels.geometry.patches import slab_into, slab_shape
-from tflq.engine.kernels.geometry.windows import Window
-from tflq.engine.microkernels.lines import SLACK, TapSums, lines_into
+from tflq.engine.kernels.geometry.windows import Window, slab_into, slab_shape
+from tflq.engine.kernels.kernel import Call
+from tflq.engine.microkernels.taps import SLACK, TapSums, lines_into
 from tflq.typing import Array
 
 #: How many taps one pass over the channels takes; taps are filled up with weights of 0.

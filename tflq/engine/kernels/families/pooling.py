@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from tflq.engine.jit.compiled import Int, Real, compiled, writes
-from tflq.engine.jit.pieces import in_pieces
+from tflq.engine.jit.compiled import Compiled, Int, Real, compiled, writes
+from tflq.engine.jit.pieces import InPieces, in_pieces
+from tflq.engine.kernels.checks import require_rank
 from tflq.engine.kernels.families.activation import code_range, float_range
-from tflq.engine.kernels.families.ordered_sums import clamp_std
+from tflq.engine.kernels.families.ordered import clamp_std
 from tflq.engine.kernels.geometry.windows import Axis, Window, axis
-from tflq.engine.kernels.kernel import Node, Prepared, Shape
+from tflq.engine.kernels.kernel import Call, Node, Prepared, Shape, in_turn
 from tflq.engine.numerics.codes import Clamp, NumberClamp
 from tflq.engine.numerics.rounding import clamp
 from tflq.errors import UndefinedResultError
@@ -37,7 +39,7 @@ class OpData:
 def prepare_pool(node: Node, dtype: np.dtype[Any], evaluate: Callable[[OpData, Array], Array]) -> Prepared:
     """Bind `evaluate`. A window that does not fit gives an empty output, as in the source."""
     x, y = node.input(0), node.outputs[0]
-    node.check(len(x.shape) == 4, "rank", x, expected=4, got=len(x.shape))
+    require_rank(node, x, 4)
     for name in ("stride_h", "stride_w"):
         node.check(int(node.options[name]) > 0, name, expected="above 0", got=node.options[name])
     padding = int(node.options["padding"])
@@ -130,13 +132,39 @@ def average_codes(x: Array, window: Window, low: Int, high: Int, out: Array) -> 
                     out[n, oy, ox, c] = clamp(average_half_away(total, count), low, high)
 
 
+@compiled
+def itself(x: Real) -> Real:
+    """Return `x`."""
+    return x
+
+
+@compiled
+def square(x: Real) -> Real:
+    """Return x * x."""
+    return x * x
+
+
+@compiled
+def root(x: Real) -> Real:
+    """Return the square root."""
+    return np.sqrt(x)
+
+
+#: The names that `averaging` replaces.
+term: Any = None
+end: Any = None
+
+
+@cache
+def averaging(of: Compiled[..., Any], to: Compiled[..., Any]) -> InPieces:
+    """Return the loop (x, window, low, high, out) of sums of `of` over ky, kx in order, one division, then `to`."""
+    return _averages.bind(term=of, end=to)  # type: ignore[return-value]
+
+
 @in_pieces(lambda x, window, *_: _taps(x, window), out="nyx", x="n", window="yx")
 @compiled
-def average_floats(x: Array, window: Window, low: Real, high: Real, out: Array) -> None:
-    """Compute sums over ky, kx in order, then one division.
-
-    Prepare guarantees: `window` lies over an image of x's height and width, `out` is (N, out_h, out_w, C).
-    """
+def _averages(x: Array, window: Window, low: Real, high: Real, out: Array) -> None:
+    """Prepare guarantees: `window` lies over an image of x's height and width, `out` is (N, out_h, out_w, C)."""
     leftmost, rightmost = taps_inside(window)
     for n in range(out.shape[0]):
         for oy in range(window.out_h):
@@ -149,50 +177,23 @@ def average_floats(x: Array, window: Window, low: Real, high: Real, out: Array) 
                     for ox in range(first, last):
                         total, values = totals[ox], x[n, y, ox * window.stride_w - window.pad_left + kx]
                         for c in range(values.size):
-                            total[c] += values[c]
+                            total[c] += term(values[c])
             for ox in range(window.out_w):
                 left, right = columns_inside(window, ox)
                 count = np.float32((bottom - top) * (right - left))
                 for c in range(totals.shape[1]):
-                    totals[ox, c] = clamp_std(totals[ox, c] / count, low, high)
+                    totals[ox, c] = clamp_std(end(totals[ox, c] / count), low, high)
 
 
-@in_pieces(lambda x, window, *_: _taps(x, window), out="nyx", x="n", window="yx")
-@compiled
-def root_mean_squares(x: Array, window: Window, low: Real, high: Real, out: Array) -> None:
-    """Compute sums of squares over ky, kx in order, one division, one root.
+def largest(x: Array, window: Window, lowest: Any, low: Any, high: Any, out: Array) -> Call:
+    """Return the call that finds maxima over ky, kx, then clamps; a NaN loses comparisons, as in std::max.
 
-    Prepare guarantees: `window` lies over an image of x's height and width, `out` is (N, out_h, out_w, C).
-    """
-    leftmost, rightmost = taps_inside(window)
-    for n in range(out.shape[0]):
-        for oy in range(window.out_h):
-            top, bottom = inside(window, oy)
-            totals = out[n, oy]
-            totals[:] = 0
-            for y in range(top, bottom):
-                for kx in range(leftmost, rightmost):
-                    first, last = seeing(window, kx)
-                    for ox in range(first, last):
-                        total, values = totals[ox], x[n, y, ox * window.stride_w - window.pad_left + kx]
-                        for c in range(values.size):
-                            total[c] += values[c] * values[c]
-            for ox in range(window.out_w):
-                left, right = columns_inside(window, ox)
-                count = np.float32((bottom - top) * (right - left))
-                for c in range(totals.shape[1]):
-                    totals[ox, c] = clamp_std(np.sqrt(totals[ox, c] / count), low, high)
-
-
-def largest(x: Array, window: Window, lowest: Any, low: Any, high: Any, out: Array) -> None:
-    """Find maxima over ky, kx, then clamp; a NaN loses comparisons, as in std::max. Limits are of x's type.
-
-    Of equal values the first stays, so that the maxima of the rows' maxima are those of the window, zeros' signs
-    included.
+    Limits are of x's type. Of equal values the first stays, so that the maxima of the rows' maxima are those of the
+    window, zeros' signs included.
     """
     rows = np.empty((*x.shape[:2], *out.shape[2:]), x.dtype)
-    _largest_across(x, window, lowest, rows)
-    _largest_down(rows, window, lowest, low, high, out)
+    across = _largest_across.bound(x, window, lowest, rows)
+    return in_turn([across, _largest_down.bound(rows, window, lowest, low, high, out)])
 
 
 @writes("out")

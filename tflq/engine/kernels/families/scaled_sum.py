@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
@@ -17,16 +16,16 @@ from tflq.engine.jit.compiled import Int, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
 from tflq.engine.kernels.families.activation import code_range
 from tflq.engine.kernels.families.binary import both
-from tflq.engine.kernels.filling import Call, filling, in_turn
-from tflq.engine.kernels.geometry.broadcast import broadcast_shape, spread
-from tflq.engine.kernels.kernel import Node, Operand, Prepared, Shape
-from tflq.engine.microkernels.sums import Sums, Term, sums_of
+from tflq.engine.kernels.families.movement import Copying
+from tflq.engine.kernels.geometry.axes import broadcast_shape, spread
+from tflq.engine.kernels.kernel import Call, Node, Operand, Prepared, Shape, filling, in_turn
+from tflq.engine.microkernels.sums import ScaledSums, Term, sums_of
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import Clamp, Shift
+from tflq.engine.numerics.multiplier import check_log2
 from tflq.engine.numerics.rounding import clamp, divide_by_pot_half_away, wrap_int32
-from tflq.engine.numerics.scaling import check_log2
-from tflq.engine.numerics.stage_loops import scale_twice
-from tflq.engine.numerics.stages import DoubleRounding, OutputPipeline, tabulate
+from tflq.engine.numerics.stage_roundings import DoubleRounding, scale_twice, tabulate
+from tflq.engine.numerics.stages import OutputPipeline
 from tflq.errors import UndefinedResultError
 from tflq.typing import Array
 
@@ -44,7 +43,7 @@ class OpData:
     shape: Shape
     #: All of the above in registers, where that is exact and the processor has a kernel for it. Data that `replace`
     #: makes has none, because it may no longer be the same.
-    sums: Sums | None = field(default=None, init=False)
+    sums: ScaledSums | None = field(default=None, init=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,7 +163,7 @@ def _spread_by(calls: list[Call], x: Array, out: Array) -> Array:
     if x.size == out.size:
         return x
     repeated = np.empty(out.shape, x.dtype)
-    calls.append(partial(np.copyto, repeated, x))
+    calls.append(Copying(x, repeated))
     return repeated
 
 

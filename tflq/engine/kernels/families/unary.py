@@ -1,21 +1,39 @@
 """Element-wise operators of one input: the bodies that their kernel files share.
 
 On 8-bit inputs such an operator is a function of 256 codes: it is evaluated once over all of them and looked up.
+
+Requirements of elementwise.cc: quantization of ABS, LOG, RSQRT and SQRT, and values that these refuse when run.
+
+Functions of one float that the source computes in float32 for narrower types too, rounding once at the end.
+
+Float operators whose bits under the optimized resolver are not reproduced: reference kernels, not claimed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from tflq.engine.kernels.filling import Call, filling
-from tflq.engine.kernels.kernel import Node, Operand, Prepared
+from tflq.engine.kernels.checks import require_zero_point_zero
+from tflq.engine.kernels.kernel import (
+    SAME_LIBM,
+    Call,
+    Exactness,
+    Kernel,
+    Node,
+    Operand,
+    Prepare,
+    Prepared,
+    close,
+    filling,
+    promising,
+)
 from tflq.engine.numerics.arithmetic import Arithmetic
-from tflq.engine.numerics.libm import Composed, FloatFunction
-from tflq.engine.numerics.multiply_add import MultiplyAdd, round_apart
+from tflq.engine.numerics.estimates import MultiplyAdd, round_apart
+from tflq.engine.numerics.libm import Elementwise
 from tflq.engine.numerics.tables import (
     Transform,
     leaves_int32,
@@ -25,6 +43,7 @@ from tflq.engine.numerics.tables import (
     table_16bit,
 )
 from tflq.errors import UndefinedResultError
+from tflq.model.ir import TensorType
 from tflq.typing import Array
 
 
@@ -96,13 +115,7 @@ def eval_table_16bit(table: Array, out: Array, x: Array) -> Call:
     return look_up_16bit_into.bound(table, np.asarray(x, order="C").reshape(-1), out.reshape(-1))
 
 
-def check_zero_points(node: Node) -> None:
-    """Refuse an input or output whose zero point is not 0."""
-    for operand in (node.input(0), node.outputs[0]):
-        node.check(operand.zero_point == 0, "zero point", operand, expected=0, got=operand.zero_point)
-
-
-def prepare_function(function: Callable[[Array], Array]) -> Callable[[Node, Arithmetic], Prepared]:
+def prepare_function(function: Callable[[Array], Array]) -> Prepare:
     """Return a prepare for a function of the input's own type, without constants."""
 
     def prepare(node: Node, arithmetic: Arithmetic) -> Prepared:
@@ -110,21 +123,13 @@ def prepare_function(function: Callable[[Array], Array]) -> Callable[[Node, Arit
         return Prepared((x.shape,), function, evaluate)
 
     evaluate: Callable[..., Any] = eval_ufunc if isinstance(function, np.ufunc) else eval_function
-    if isinstance(function, FloatFunction | Composed):
+    if isinstance(function, Elementwise):
         evaluate = eval_loop
     return prepare
 
 
-class Looped(Protocol):
-    """A function of float32 arrays that has a compiled loop."""
-
-    def into(self, x: Array, out: Array) -> Call:
-        """Return the call that fills `out` with the function of `x`, both 1-D."""
-        ...
-
-
 @filling(lambda function, x: (x.shape, x.dtype), once=lambda function, x: function(x))
-def eval_loop(function: Looped, out: Array, x: Array) -> Call:
+def eval_loop(function: Elementwise, out: Array, x: Array) -> Call:
     """Evaluate without rounding, except the function's own."""
     return function.into(np.asarray(x, order="C").reshape(-1), out.reshape(-1))
 
@@ -142,3 +147,67 @@ def eval_ufunc(function: np.ufunc, out: Array, x: Array) -> Call:
 def eval_function(function: Callable[[Array], Array], x: Array) -> Array:
     """Evaluate without rounding, except the function's own."""
     return np.asarray(function(x))
+
+
+def check_elementwise(node: Node) -> None:
+    """Require both operands to be quantized, with zero point 0 for int16. Source: elementwise.cc GenericPrepare."""
+    for operand in (node.input(0), node.outputs[0]):
+        node.check(operand.is_quantized, "is not quantized", operand)
+        if operand.type == TensorType.INT16:
+            require_zero_point_zero(node, operand)
+
+
+def refuse_negative(function: str, x: Array, zero_point: int) -> None:
+    """Raise for codes below the zero point, as the source's Eval returns an error for them."""
+    if x.size and int(x.min()) < zero_point:
+        where = int(np.argmin(x))
+        raise UndefinedResultError(
+            function, f"defined for x >= 0 only (code {x.reshape(-1)[where]} at element {where})"
+        )
+
+
+Function = Callable[[Array], Array]
+
+
+def from_bfloat16(bits: Array) -> Array:
+    """Return bfloat16, given as its bits, as float32: exact."""
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def to_bfloat16(x: Array) -> Array:
+    """Return float32 as the bits of bfloat16, half to even; NaN is made quiet and keeps its sign."""
+    bits = np.asarray(x, np.float32, order="C").view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    quiet = ((bits >> np.uint32(16)) & np.uint32(0x8000)) | np.uint32(0x7FC0)
+    return np.where(np.isnan(x), quiet, rounded).astype(np.uint16)
+
+
+def narrow_floats(
+    op: str, function: Function, versions: tuple[int, int], exactness: Exactness = SAME_LIBM
+) -> tuple[Kernel, ...]:
+    """Return the kernels of a float32 function on float32, float16 and bfloat16."""
+
+    def half(x: Array) -> Array:
+        return function(x.astype(np.float32)).astype(np.float16)
+
+    def brain(bits: Array) -> Array:
+        return to_bfloat16(function(from_bfloat16(bits)))
+
+    forms = {"float32": function, "float16": half, "bfloat16": brain}
+    return tuple(
+        Kernel(op, f"{t} -> {t}", prepare_function(form), versions, exactness=exactness) for t, form in forms.items()
+    )
+
+
+UNCLAIMED = close("computed by Eigen or vector code, in an order and with functions of its own")
+
+
+def unclaimed_floats(rows: Iterable[Kernel]) -> tuple[Kernel, ...]:
+    """Return the rows with float results, not claimed."""
+    return tuple(row for row in promising(UNCLAIMED, rows) if row.signature.is_float)
+
+
+def beside_dense(rows: Iterable[Kernel]) -> tuple[Kernel, ...]:
+    """Return the rows except those whose operands are dense floats, which are reproduced."""
+    start = TensorType.FLOAT32, TensorType.FLOAT32
+    return tuple(row for row in rows if row.sparse or not row.signature.starts_with(*start))

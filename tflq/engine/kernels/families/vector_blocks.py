@@ -1,6 +1,10 @@
-"""How vector code and the scalar loop after it share the elements: each rule stated once.
+"""Which elements vector code takes, and tables for its blocks.
+
+How vector code and the scalar loop after it share the elements: each rule stated once.
 
 A vector loop takes whole blocks; what is left over is done one by one, often with another rounding.
+
+Operators on 8-bit codes by two tables: one for whole blocks of vector code, one for what is left over.
 """
 
 from __future__ import annotations
@@ -9,13 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
-from tflq.engine.kernels.kernel import Node, Prepared, Shape
-from tflq.engine.numerics.arithmetic import Arithmetic
-from tflq.engine.numerics.block_tail import BlockTail
-from tflq.engine.numerics.stages import OutputPipeline, OutputStage, StageOf
-from tflq.typing import Array
+import numpy as np
 
-Prepare = Callable[[Node, Arithmetic], Prepared]
+from tflq.engine.kernels.families.unary import Tabulated
+from tflq.engine.kernels.kernel import Node, Prepare, Prepared, Shape
+from tflq.engine.numerics.arithmetic import Arithmetic
+from tflq.engine.numerics.stage_roundings import BlockTail
+from tflq.engine.numerics.stages import OutputPipeline, OutputStage, StageOf
+from tflq.engine.numerics.tables import look_up_8bit
+from tflq.typing import Array
 
 
 def in_whole_blocks(size: int, block: int) -> int:
@@ -110,3 +116,20 @@ class FlatBlocks:
         codes = replace(pipeline, stage=self.whole)(flat)
         codes[at:] = replace(pipeline, stage=self.tail)(flat[at:])
         return codes.reshape(accumulators.shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TwoTables:
+    """An operator on 8-bit codes whose whole blocks go by another table than what is left over."""
+
+    whole: Tabulated
+    tail: Tabulated
+    block: int
+
+
+def eval_tables(data: TwoTables, x: Array) -> Array:
+    """Source: Requantize. No rounding: that happened when the tables were computed."""
+    codes = np.ascontiguousarray(x).reshape(-1)
+    at = in_whole_blocks(codes.size, data.block)
+    whole, tail = look_up_8bit(data.whole.table, codes[:at]), look_up_8bit(data.tail.table, codes[at:])
+    return np.concatenate((whole, tail)).reshape(x.shape)

@@ -1,4 +1,12 @@
-"""Later kernels that the resolvers of each release of TensorFlow Lite and LiteRT register.
+"""Operators that each release registers, and the promises of its floats.
+
+Promises for a runtime's float results if other builds of the same source are known to differ.
+
+The element types of r1.15's kernels, and what is promised of its floats.
+
+Source: TensorFlow r1.15 lite/kernels/register.cc, register_ref.cc, and the checks of each kernel.
+
+Later kernels that the resolvers of each release of TensorFlow Lite and LiteRT register.
 
 Operators and versions are facts (kernels/facts); element types within a version are those of 2.14 before LiteRT.
 Source: TensorFlow 2.14 lite/kernels/register.cc, register_ref.cc, and the checks of each kernel.
@@ -6,20 +14,77 @@ Source: TensorFlow 2.14 lite/kernels/register.cc, register_ref.cc, and the check
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
-from tflq.engine.kernels.exactness import close
 from tflq.engine.kernels.facts import OPERATORS
 from tflq.engine.kernels.facts.fact import ORDER
-from tflq.engine.kernels.kernel import Kernel
-from tflq.engine.kernels.signature import Signature
+from tflq.engine.kernels.kernel import Exactness, Kernel, Signature, close
 from tflq.engine.kernels.table import KernelTable
-from tflq.engine.kernels.tables import release_1_15
-from tflq.engine.kernels.tables.promises import floats_are_close
 from tflq.engine.kernels.validity import RELEASES
 from tflq.model.ir import TensorType
+
+#: Operators whose floats are moved, compared or chosen, or made by one operation that IEEE 754 rounds: alike anywhere.
+#: Not CEIL, FLOOR and MAX_POOL_2D, whose vector code treats subnormals and NaN in its own way.
+ONE_ROUNDING_AT_MOST = frozenset(op for op, fact in OPERATORS.items() if fact.rounds_once)
+
+
+def floats_are_close(exactness: Exactness, also: Collection[str] = ()) -> Callable[[Kernel], Kernel]:
+    """Return the change of a row that promises `exactness` only of floats computed by several operations from floats.
+
+    `also` names operators whose floats are not exact even though they round once.
+    """
+    exact = ONE_ROUNDING_AT_MOST.difference(also)
+
+    def promised(row: Kernel) -> Kernel:
+        is_exact = row.op in exact or not makes_floats_of_floats(row)
+        return row if is_exact else replace(row, exactness=exactness)
+
+    return promised
+
+
+def makes_floats_of_floats(kernel: Kernel) -> bool:
+    """Return whether both sides of the row's signature name float32."""
+    return kernel.signature.reads(TensorType.FLOAT32) and kernel.signature.makes(TensorType.FLOAT32)
+
+
+#: Element types that came later; DEQUANTIZE alone took float16.
+_LATER = (
+    TensorType.FLOAT16,
+    TensorType.BFLOAT16,
+    TensorType.INT2,
+    TensorType.INT4,
+    TensorType.UINT4,
+    TensorType.UINT16,
+    TensorType.UINT32,
+    TensorType.UINT64,
+)
+#: The operators that computed on int16; those that only move elements name it among others.
+_ON_INT16 = frozenset(["ADD", "LOGISTIC", "MUL", "SUB", "TANH"])
+#: Float operators that select or move, and round nothing.
+_ROUNDS_NOTHING = frozenset(
+    ["ABS", "FLOOR", "MAXIMUM", "MINIMUM", "NEG", "PAD", "PADV2", "RELU", "RELU6", "RELU_N1_TO_1"]
+)
+_FLOAT = close("r1.15's float kernels are not modelled: sums go in the order of LiteRT's reference")
+
+
+def _knows(row: Kernel) -> bool:
+    first = row.signature.slots[0]
+    if row.op != "DEQUANTIZE" and first.is_only(*_LATER):
+        return False
+    if first.is_only(TensorType.INT16) and row.op not in _ON_INT16:
+        return False
+    return not any(type_.label in OPERATORS[row.op].came_after("1.15") for type_ in first.types or ())
+
+
+def known(row: Kernel) -> Kernel | None:
+    """Return the row with its promise, or None if its types came after r1.15."""
+    if not _knows(row):
+        return None
+    is_float = row.signature.starts_with(TensorType.FLOAT32) and row.signature.is_float
+    return replace(row, exactness=_FLOAT) if is_float and row.op not in _ROUNDS_NOTHING else row
+
 
 Known = Callable[[Kernel], Kernel | None]
 
@@ -59,7 +124,7 @@ _OTHERWISE = ("ADD", "DIV", "MUL", "REDUCE_MAX", "REDUCE_MIN", "RELU6", "SIGN", 
 def _forms(release: str, number: str) -> Known:
     """Return the change that leaves a row the types that a release had."""
     if release == "tf-1.15":
-        return release_1_15.known
+        return known
     if release.startswith("litert"):
         return partial(_known_in, number)
     return known_in_2_14 if number in ("2.13", "2.14") else _known_in_2_12

@@ -1,40 +1,29 @@
-"""The rows of each operator, and the table that a runtime has: computed from each row's condition.
+"""The rows of each operator, and the tables that runtimes have and register.
+
+The rows of each operator, and the table that a runtime has: computed from each row's condition.
 
 Among rows of one signature that are valid, those with the narrowest condition win (`When.precedence`).
+
+The rows that a runtime's resolver registers, of all the rows that it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache, partial
 from itertools import groupby
 from pkgutil import iter_modules
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 
 from tflq.engine import kernels
-from tflq.engine.kernels.delegation import enable, floats_left, over
-from tflq.engine.kernels.exactness import close
+from tflq.engine.kernels.delegation import enable, floats_left, over, refusing
 from tflq.engine.kernels.facts import OPERATORS
-from tflq.engine.kernels.kernel import Kernel
-from tflq.engine.kernels.notes import Fault, Formula
+from tflq.engine.kernels.kernel import Kernel, close
 from tflq.engine.kernels.table import KernelTable, Rows, table
-from tflq.engine.kernels.tables.promises import floats_are_close
-from tflq.engine.kernels.undefinable import refusing
-from tflq.engine.kernels.validity import (
-    ALWAYS,
-    OPT,
-    SPEC,
-    XNNPACK,
-    Runtime,
-    When,
-    micro,
-    opt,
-    ref,
-    tf1,
-    tflite,
-    xnnpack,
-)
+from tflq.engine.kernels.tables.micro import REGISTERED, accept, of_forms, round_by_the_library_once
+from tflq.engine.kernels.tables.releases import floats_are_close, register
+from tflq.engine.kernels.validity import CMSIS_NN_SINGLE, OPT, REF, SPEC, XNNPACK, RuntimeConditions, xnnpack
 from tflq.interrupts import import_whole
 
 #: Float rows that AArch64 shares with x86-64.
@@ -43,55 +32,26 @@ _FUSED = floats_are_close(close("compilers for AArch64 fuse products and sums, i
 Change = Callable[[Kernel], Kernel | None]
 
 
-#: Where the rows of a module are valid at most, by how its name begins: others need not import it.
-LAYERS: Mapping[str, tuple[When, ...]] = MappingProxyType(
-    {
-        "earlier": (tf1(), tflite(until="litert-2.0"), tflite(cpu="arm64")),
-        "micro": (micro(SPEC),),
-        "optimized": (opt(), ref(until="tf-2.5"), tflite(cpu="arm64")),
-        "tf1": (tflite("tf-1.15", "tflite-2.12"),),
-        "xnnpack": (xnnpack(),),
-    }
-)
-
-
 @cache
-def rows_of(op: str, runtime: Runtime | None = None) -> Rows:
+def rows_of(op: str, runtime: RuntimeConditions | None = None) -> Rows:
     """Return the rows of an operator in modules that a runtime can need; by default, in all. They are imported."""
     return tuple(row for module in modules_of(op, runtime) for row in getattr(module, "KERNELS", ()) if row.op == op)
 
 
-def modules_of(op: str, runtime: Runtime | None = None) -> tuple[ModuleType, ...]:
-    """Return the modules of an operator's room that a runtime can need; by default, all."""
-    home = import_whole(f"{kernels.__name__}.{OPERATORS[op].home}")
-    names = [module.name for module in iter_modules(getattr(home, "__path__", ()))]
-    if not names:
-        return (home,)
-    return tuple(import_whole(f"{home.__name__}.{name}") for name in names if runtime is None or _needs(runtime, name))
+def modules_of(op: str, runtime: RuntimeConditions | None = None) -> tuple[ModuleType, ...]:
+    """Return the modules that hold an operator's kernels: its home, and what XNNPACK alone needs beside it."""
+    home = OPERATORS[op].home
+    beside = [f"{home}_xnnpack"] if runtime is None or xnnpack().holds(runtime) else []
+    names = [name for name in (home, f"{home}_dense", *beside) if name in _present()]
+    return tuple(import_whole(f"{kernels.__name__}.{name}") for name in names)
 
 
-def formulas() -> tuple[Formula, ...]:
-    """Return the formulas of all operators."""
-    return tuple(note for room in _rooms() for note in getattr(room, "FORMULAS", ()))
+@cache
+def _present() -> frozenset[str]:
+    return frozenset(module.name for module in iter_modules(kernels.__path__))
 
 
-def faults() -> tuple[Fault, ...]:
-    """Return the known faults of all operators."""
-    return tuple(note for room in _rooms() for note in getattr(room, "FAULTS", ()))
-
-
-def _rooms() -> Iterator[ModuleType]:
-    """Yield the module or package of each room."""
-    for room in dict.fromkeys(fact.home for fact in OPERATORS.values()):
-        yield import_whole(f"{kernels.__name__}.{room}")
-
-
-def _needs(runtime: Runtime, name: str) -> bool:
-    conditions = next((when for layer, when in LAYERS.items() if name.startswith(layer)), (ALWAYS,))
-    return any(when.holds(runtime) for when in conditions)
-
-
-def table_of(runtime: Runtime, change: Change = lambda row: row) -> KernelTable:
+def table_of(runtime: RuntimeConditions, change: Change = lambda row: row) -> KernelTable:
     """Return the kernels that a runtime has. `change` applies to rows that every runtime shares."""
 
     def rows(op: str) -> Rows:
@@ -101,7 +61,7 @@ def table_of(runtime: Runtime, change: Change = lambda row: row) -> KernelTable:
     return below if runtime.resolver != XNNPACK else _delegating(runtime, change)
 
 
-def _delegating(runtime: Runtime, change: Change) -> KernelTable:
+def _delegating(runtime: RuntimeConditions, change: Change) -> KernelTable:
     """Return XNNPACK's rows over those of the optimized resolver, to which it leaves what it does not take."""
     base = table_of(replace(runtime, resolver=OPT), change)
 
@@ -114,17 +74,17 @@ def _delegating(runtime: Runtime, change: Change) -> KernelTable:
     return base.overlaid(KernelTable(operators, ours)).each(lambda row: refusing(row, runtime))
 
 
-def _has(runtime: Runtime, op: str) -> bool:
+def _has(runtime: RuntimeConditions, op: str) -> bool:
     """Return whether an operator of XNNPACK alone is in a runtime; True for others."""
     since = OPERATORS[op].delegated
     return not since or xnnpack(since).holds(runtime)
 
 
 def _share(op: str) -> Rows:
-    return tuple(row for row in rows_of(op, Runtime()) if row.when.libraries is None)
+    return tuple(row for row in rows_of(op, RuntimeConditions()) if row.when.libraries is None)
 
 
-def _winning(runtime: Runtime, op: str, change: Change, only_delegated: bool = False) -> Rows:
+def _winning(runtime: RuntimeConditions, op: str, change: Change, only_delegated: bool = False) -> Rows:
     """Return the valid rows of an operator; a signature that a narrower row has is left to it."""
     valid = [
         row for row in rows_of(op, runtime) if row.when.holds(runtime) and (row.takes is not None) == only_delegated
@@ -142,6 +102,15 @@ def _check(op: str, layer: Iterable[Kernel], change: Change) -> Rows:
     return table(row for row in changed if row is not None).get(op, ())
 
 
-def _promise(row: Kernel, runtime: Runtime) -> Kernel:
+def _promise(row: Kernel, runtime: RuntimeConditions) -> Kernel:
     is_shared = runtime.cpu.startswith("arm64") and not row.when.cpus and row.takes is None
     return _FUSED(row) if is_shared else row
+
+
+def kernels_of(runtime: RuntimeConditions) -> KernelTable:
+    """Return the table of kernels that a runtime registers."""
+    if runtime.library in ("", SPEC):
+        return register(table_of(runtime), runtime.release, runtime.resolver != REF)
+    registers = table_of(runtime, accept).only(REGISTERED.__contains__)
+    table = KernelTable(registers, lambda op: of_forms(registers[op]))
+    return round_by_the_library_once(table) if runtime.library == CMSIS_NN_SINGLE else table

@@ -1,14 +1,24 @@
-"""The document of `tflq court`."""
+"""Documents of `tflq court` and `golden diff`.
+
+The document of `tflq court`.
+
+The document of `tflq golden diff`.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
-from tflq.comparison.verification.manifest import InputsDocument
-from tflq.face.report.documents.shared import BriefDifferenceDocument, ModelDocument, Printed
+from tflq.comparison.goldens.manifest import InputsDocument, RuntimeDocument
+from tflq.face.report.documents.filling import Of
+from tflq.face.report.documents.shared import BriefDifferenceDocument, ChangeDocument, ModelDocument, PrintedDocument
+from tflq.verbs.drift import Drifted
+
+if TYPE_CHECKING:
+    from typing import NotRequired
 
 
-class CourtDocument(Printed):
+class CourtDocument(PrintedDocument):
     """The output of `tflq court` with --json: profiles and runtimes on one model."""
 
     schema: Literal["tflq/court/1"]
@@ -37,12 +47,12 @@ class GroupDocument(TypedDict):
 class LeaveDocument(TypedDict):
     """The first operator at which a system of the group has the reference's inputs and gives other outputs."""
 
-    operator: int
+    operator: Annotated[int, Of("index")]
     op: str
 
 
 class PartingDocument(TypedDict):
-    operator: int
+    operator: Annotated[int, Of("index")]
     op: str
     parts: list[list[str]]
     differences: Annotated[list[BriefDifferenceDocument | None], "of each part from the first one"]
@@ -60,3 +70,58 @@ class RulingDocument(TypedDict):
     distances: Annotated[list[int | None], "of each part, in codes"]
     at_fault: Annotated[list[int], "places of the parts that no rounding explains"]
     reason: str
+
+
+class GoldenDiffDocument(PrintedDocument):
+    """The output of `tflq golden diff --json`."""
+
+    schema: Literal["tflq/golden-diff/1"]
+    first: RecordingDocument
+    second: RecordingDocument
+    profile: Annotated[str, "the profile of the first recording's runtime"]
+    samples: int
+    differs: bool
+    verdict: Annotated[str, ("enum", ("same", "differs", "explained", "incomplete", "nothing compared"))]
+    operators: list[ChangedOperatorDocument]
+    outputs: Annotated[list[BriefDifferenceDocument | None], "null where both lack it"]
+    output_samples: Annotated[list[int], "for each output, the samples in which both recordings hold it"]
+    explained: NotRequired[
+        Annotated[
+            ExplainedChangeDocument | None,
+            "the profiles of both runtimes, if each reproduces every bit of its recording",
+        ]
+    ]
+    choices: NotRequired[
+        Annotated[list[ChangedChoiceDocument], "for each output with rows, how many choose another element"]
+    ]
+    causes: Annotated[list[str], "what reproduces the second recording's bits of the first operator that changed"]
+
+
+class RecordingDocument(TypedDict):
+    golden: str
+    runtime: RuntimeDocument
+
+
+class ChangedOperatorDocument(TypedDict):
+    signature: NotRequired[Annotated[str | None, "of a model with several"]]
+    index: int
+    op: str
+    drifted: Annotated[Drifted, "changed: of equal inputs it made other bits; follows: its inputs differ, too"]
+    samples: Annotated[int, "samples in which both recordings hold all of its results"]
+    difference: BriefDifferenceDocument | None
+
+
+class ExplainedChangeDocument(TypedDict):
+    """The profiles of both runtimes, if each reproduces every bit of its recording."""
+
+    first: str
+    second: str
+    changes: Annotated[
+        list[ChangeDocument],
+        "what releases changed in the operators that differ; before and after are formulas of the two profiles",
+    ]
+
+
+class ChangedChoiceDocument(TypedDict):
+    rows: int
+    flipped: int

@@ -1,22 +1,212 @@
-"""The document of `tflq quantize`."""
+"""Documents of `tflq quantize` and `compare`.
+
+The document of `tflq quantize` of a model of several signatures.
+
+The document of `tflq compare`.
+
+The document of `tflq quantize`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
-from tflq.face.report.documents.compare import ComparisonDocument
-from tflq.face.report.documents.quantize_weights import CheckDocument
-from tflq.face.report.documents.shared import ModelDocument, Printed
-from tflq.typing import Count, NotFinite, Sha256
+from tflq.comparison.goldens.manifest import RuntimeDocument
+from tflq.face.report.documents.filling import Of
+from tflq.face.report.documents.shared import ModelDocument, PrintedDocument
+from tflq.typing import Count, NotFinite, Pair, Sha256
+
+if TYPE_CHECKING:
+    from typing import NotRequired
 
 
-class QuantizeDocument(Printed):
+class QuantizeWeightsDocument(PrintedDocument):
+    """The output of `tflq quantize --json` of a decoder."""
+
+    schema: Literal["tflq/quantize-weights/1"]
+    model: Annotated[ModelDocument | None, "null for a result in Python"]
+    output: Annotated[ModelDocument | None, "null for a result in Python"]
+    calibration: str
+    recipe: dict[str, Any]
+    recipe_digest: Sha256
+    ranking: Annotated[list[WeightsRankingDocument], "the first was taken", ("minItems", 1)]
+    layers: list[LayerDocument]
+    steps: dict[str, int]
+    windows: int
+    check: CheckDocument
+
+
+class WeightsRankingDocument(TypedDict):
+    method: MethodDocument
+    divergence: float
+    noise: Annotated[float | None, "dB of the logits; null if they are equal"]
+    agreement: float
+    steps: int
+
+
+class MethodDocument(TypedDict):
+    scaling: str
+    gptq: bool
+
+
+class LayerDocument(TypedDict):
+    name: str
+    role: str
+    shape: list[int]
+    uses: int
+    form: str
+
+
+class CheckDocument(TypedDict):
+    verdict: Annotated[str, ("enum", ("same", "close", "differs", "incomplete", "nothing compared"))] | None
+    reason: str | None
+    profile: NotRequired[str]
+    runtime: NotRequired[RuntimeDocument]
+    compared: NotRequired[int]
+    differing: NotRequired[int]
+
+
+class CompareDocument(PrintedDocument):
+    """The output of `tflq compare --json`."""
+
+    schema: Literal["tflq/compare/1"]
+    reference: Annotated[ModelDocument | None, "null for a result in Python"]
+    other: Annotated[ModelDocument | None, "null for a result in Python"]
+    comparison: ComparisonDocument
+    runtimes: Annotated[
+        list[OnRuntimeDocument], "the other model on each runtime of --runtimes, the first in `comparison`, too"
+    ]
+
+
+class ComparisonDocument(TypedDict):
+    samples: int
+    sqnr: Annotated[float | NotFinite, "of the worst output about its mean over samples, dB; none that is constant"]
+    outputs: list[FidelityDocument]
+    tensors: list[FidelityDocument]
+    parts: list[PartDocument]
+    rescaled: Annotated[
+        list[FidelityDocument], "results of QUANTIZE between integers in the other model, by its operators"
+    ]
+    wide: Annotated[
+        list[WideDocument],
+        "tensors whose range is many times that of their values; inputs have operator -1 and op INPUT",
+    ]
+    unmatched: Annotated[int, "tensors of the reference without one of their name and shape in the other"]
+    first: Annotated[int | None, "position in tensors of the first that is damaged"]
+    worst: Annotated[int | None, "position in tensors"]
+    figures: Annotated[FigureDocument, "outputs as they are read"]
+    agreement: AgreementDocument | None
+    remarks: Annotated[
+        list[str], "how inputs and outputs are paired, outputs that say nothing, and tensors that saturate, in words"
+    ]
+
+
+class FidelityDocument(TypedDict):
+    operator: Annotated[int, Of("index"), "in the reference; -1 where no operator makes the tensor"]
+    op: str
+    name: str
+    elements: int
+    sqnr: float | NotFinite
+    largest: Annotated[float, "largest difference, either way"]
+    mean: Annotated[float, Of("mean_error"), "mean of other - reference"]
+
+
+class PartDocument(FidelityDocument):
+    """The elements of an output that one operand of a concatenation gives."""
+
+    output: Annotated[int, "position among the outputs"]
+    values: Annotated[int, "distinct values, up to 256"]
+    reference_values: Annotated[int, "distinct values of the reference, up to 256"]
+
+
+class WideDocument(TypedDict):
+    operator: Annotated[int, Of("index")]
+    op: str
+    name: str
+    range: Pair[float | NotFinite]
+    seen: Pair[float | NotFinite]
+
+
+class FigureDocument(TypedDict):
+    """Outputs as they are read."""
+
+    ratios: Annotated[
+        dict[str, float],
+        "signal-to-noise ratio of each part, dB; that of boxes is 0 where errors are a tenth of a box's size",
+    ]
+    matches: Annotated[MatchDocument | None, "detections with scores of 0.25 or more; null if the outputs hold none"]
+    metrics: list[MetricDocument]
+
+
+class MatchDocument(TypedDict):
+    given: Annotated[int, "of the reference"]
+    found: Annotated[int, "of these, found by the other"]
+    extra: Annotated[int, "of the other alone"]
+    overlap: Annotated[float, "sum over found ones"]
+
+
+class MetricDocument(TypedDict):
+    name: str
+    reference: float | None
+    other: float | None
+    unit: str
+
+
+class AgreementDocument(TypedDict):
+    samples: int
+    rate: float
+    interval: Annotated[Pair[float], "95 % confidence interval of the rate"]
+    divergence: Annotated[float | None, "mean KL divergence in nats; null where outputs are no distributions"]
+    flips: list[FlippedDocument]
+    accuracy: AccuracyDocument | None
+    tied: Annotated[
+        int, "samples where several classes share the other model's largest output, and do not share the reference's"
+    ]
+
+
+class FlippedDocument(TypedDict):
+    sample: int
+    reference: int
+    other: int
+    margin: Annotated[float, "by how much the reference's class led"]
+
+
+class AccuracyDocument(TypedDict):
+    reference: float
+    other: float
+    standard_error: Annotated[float, "of the difference, paired"]
+    gained: int
+    lost: int
+
+
+class OperatorCountDocument(TypedDict):
+    index: int
+    op: str
+    elements: int
+    differing: int
+
+
+class OnRuntimeDocument(TypedDict):
+    profile: str
+    error: Annotated[str | None, "why the profile refuses the model"]
+    sqnr: float | NotFinite | None
+    accuracy: float | None
+    agreement: Annotated[float | None, "share of samples with the reference's top-1"]
+    metrics: dict[str, float]
+    differing: Annotated[int, "elements of the outputs that differ from the first runtime's"]
+    elements: int
+    samples: Annotated[int, "samples that `differing` and `operators` cover"]
+    changed: Annotated[int, "samples, of all, with another top-1 than on the first runtime"]
+    operators: Annotated[list[OperatorCountDocument], "operators of the other model that differ on the same inputs"]
+
+
+class QuantizeDocument(PrintedDocument):
     """The output of `tflq quantize --json`."""
 
     schema: Literal["tflq/quantize/1"]
-    model: ModelDocument
-    output: ModelDocument
+    model: Annotated[ModelDocument | None, "null for a result in Python"]
+    output: Annotated[ModelDocument | None, "null for a result in Python"]
     calibration: str
     recipe: Annotated[dict[str, Any], "recipe.schema.json"]
     recipe_digest: Sha256
@@ -39,7 +229,7 @@ class QuantizeDocument(Printed):
         NormsDocument | None, "normalizations with activations of 16 bits, or in float; null if there are none"
     ]
     eight_bits: Annotated[
-        EightBitsDocument | None, "weights of mode int8x4 that keep eight bits; null if there are none"
+        EightBitsDocument | None, Of("eights"), "weights of mode int8x4 that keep eight bits; null if there are none"
     ]
     streamed: Annotated[StreamedDocument | None, "of a streaming model; null for others"]
     tails: Annotated[
@@ -170,7 +360,7 @@ class TriedDocument(TypedDict):
 
 class BeforeNudgingDocument(TypedDict):
     differing: list[Count]
-    operators: Annotated[Count, "elements that operators alone make otherwise, over all runtimes"]
+    operators: Annotated[Count, Of("total"), "elements that operators alone make otherwise, over all runtimes"]
 
 
 class NudgeDocument(TypedDict):

@@ -1,26 +1,27 @@
-"""Parts that several documents have: the model, the runtime, differences, constants, promises, joint causes."""
+"""Parts that several documents have, and errors.
+
+Parts that several documents have: the model, the runtime, differences, constants, promises, joint causes.
+
+The document of any command that fails.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, is_dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
-from tflq.comparison.inspection.constants import Constants
-from tflq.comparison.inspection.difference import Difference
-from tflq.comparison.verification.manifest import RuntimeDocument
-from tflq.engine.api.subject import ModelFacts
-from tflq.engine.kernels.exactness import Exactness
-from tflq.statements import FactDocument
+from tflq.engine.api.files import ModelFacts
+from tflq.face.report.documents.filling import NONE, IfAny, Of
+from tflq.texts import FactDocument
 from tflq.typing import Pair, Sha256
 
 if TYPE_CHECKING:
     from typing import NotRequired
 
 
-class Printed(TypedDict, total=False):
+class PrintedDocument(TypedDict, total=False):
     """A document that a command prints."""
 
-    facts: Annotated[list[FactDocument], "every note and warning with its values"]
+    facts: Annotated[list[FactDocument], NONE, "every note and warning with its values"]
 
 
 class ModelDocument(TypedDict):
@@ -29,7 +30,9 @@ class ModelDocument(TypedDict):
     path: str | None
     size: int
     sha256: Sha256
-    converter: NotRequired[Annotated[str, "the converter that made the float model of this file, with its version"]]
+    converter: NotRequired[
+        Annotated[str, IfAny("converter"), "the converter that made the float model of this file, with its version"]
+    ]
 
 
 class PromiseDocument(TypedDict):
@@ -129,7 +132,7 @@ class JointCauseDocument(TypedDict):
 
 
 class DiscriminationDocument(TypedDict):
-    operator: int | None
+    operator: Annotated[int | None, Of("index")]
     inputs_of: Annotated[str, ("enum", ("model", "operator"))]
     samples: int
     causes: list[str]
@@ -167,65 +170,16 @@ class OperatorNameDocument(TypedDict):
     op: str
 
 
-def fields_of(value: Any, **more: Any) -> Any:
-    """Return the fields of a dataclass as an entry of a document, with `more` beside or in place of them."""
-    return {**asdict(value), **more}
-
-
-def model_document(facts: ModelFacts) -> ModelDocument:
-    """Return where the model came from, its size in bytes and its SHA-256."""
-    return {"path": facts.path or None, "size": facts.size, "sha256": facts.sha256}
-
-
-def facts_document(facts: ModelFacts) -> ModelDocument:
-    """Return the same, with an empty path for a model that is in no file, and the converter that made the model."""
-    document: ModelDocument = {"path": facts.path, "size": facts.size, "sha256": facts.sha256}
-    if facts.converter:
-        document["converter"] = facts.converter
-    return document
-
-
 def converter_texts(facts: ModelFacts) -> list[str]:
     """Return which converter made the float model, if one did."""
     return [f"{facts.path} converted by {facts.converter}"] if facts.converter else []
 
 
-def runtime_document(runtime: Any) -> RuntimeDocument:
-    """Return the facts of a runtime: of a description, or of a golden file."""
-    known: Any = asdict(runtime) if is_dataclass(runtime) and not isinstance(runtime, type) else runtime
-    return cast(RuntimeDocument, dict(known))
+class ErrorDocument(TypedDict):
+    """The output of any verb with --json if it fails."""
 
-
-def promise_document(promise: Exactness | None) -> PromiseDocument | None:
-    """Return the promise of a result; None if nothing was run."""
-    if promise is None:
-        return None
-    return {"word": promise.word, "ulp": promise.ulp, "reason": promise.reason or None}
-
-
-def constants_document(constants: Constants | None) -> ConstantsDocument | None:
-    """Return the output stages, zero points and limits that an operator was prepared with."""
-    if constants is None:
-        return None
-    return {"stages": [fields_of(stage) for stage in constants.stages], "scalars": dict(constants.scalars)}
-
-
-def difference_document(difference: Difference) -> DifferenceDocument:
-    """Return a difference with every field; `kinds` by name."""
-    return cast(
-        DifferenceDocument, fields_of(difference, problem=difference.problem or None, kinds=dict(difference.kinds))
-    )
-
-
-def brief_difference_document(difference: Difference | None) -> BriefDifferenceDocument | None:
-    """Return the counts of a difference and its first element; None without one."""
-    if difference is None:
-        return None
-    return {
-        "elements": difference.elements,
-        "differing": difference.differing,
-        "unit": difference.unit,
-        "largest": difference.largest,
-        "problem": difference.problem or None,
-        "first": None if difference.first is None else fields_of(difference.first),
-    }
+    schema: Literal["tflq/error/1"]
+    kind: Annotated[str, "the class of the error"]
+    message: str
+    exit_code: Annotated[int, ("enum", (2, 3, 4, 70, 130))]
+    facts: Annotated[dict[str, Any], "the fields of the error"]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from markupsafe import Markup
 
-from tflq.escaping import printable
-from tflq.face.report.html.parts import text
-from tflq.face.report.numbers import short
+from tflq.face.report.html.page import text
+from tflq.face.report.wording import short
+from tflq.texts import printable
 from tflq.typing import Array
 
 #: Shades of a scale, from faint to full; the style sheet has a class for each.
@@ -21,7 +22,7 @@ CLASSES = 64
 #: Distances to both sides of 0 that a histogram shows at least.
 _NEAR = 2
 #: Classes of a column chart of which each one is labelled.
-_LABELLED = 13
+_LABELLED = 7
 
 _COLUMN = Markup(
     '<div title="{}"><span class="of">{}</span><span class="column {}" style="height:{:.1f}%"></span>'
@@ -62,13 +63,14 @@ def columns(classes: Sequence[tuple[str, int, str]], title: str) -> Markup:
         return Markup("")
     largest = max(count for _, count, _ in classes) or 1
     every = -(-len(classes) // _LABELLED)
+    first = next((k for k, (_, _, style) in enumerate(classes) if style == "plain"), 0) % every  # 0 has a label
     drawn = [
         _COLUMN.format(
             printable(f"{label}: {count:,}"),
             short(count) if count and len(classes) <= 2 * _LABELLED else "",
             style,
             max(78 * count / largest, 1 if count else 0),
-            printable(label) if number % every == 0 else "",
+            printable(label) if number % every == first else "",
         )
         for number, (label, count, style) in enumerate(classes)
     ]
@@ -134,7 +136,12 @@ def line(values: Sequence[float], title: str, up: str, along: tuple[str, str], u
 
 
 def scatter(
-    points: Sequence[tuple[float, float, str]], title: str, up: tuple[str, str], along: tuple[str, str], unit: str
+    points: Sequence[tuple[float, float, str]],
+    title: str,
+    up: tuple[str, str],
+    along: tuple[str, str],
+    unit: str,
+    floor: float = math.inf,
 ) -> Markup:
     """Return points (x, y, class), joined in their order; each axis runs from its smallest to its largest number.
 
@@ -144,12 +151,14 @@ def scatter(
         up: Labels of the largest and the smallest y.
         along: Labels of the smallest and the largest x.
         unit: What both axes are in.
+        floor: The upright axis begins there, if no point is lower.
     """
     if not points:
         return Markup("")
     xs, ys = [x for x, _, _ in points], [y for _, y, _ in points]
-    wide, tall = (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 1.0
-    placed = [(3 + 94 * (x - min(xs)) / wide, 93 - 86 * (y - min(ys)) / tall, style) for x, y, style in points]
+    low = min(*ys, floor)
+    wide, tall = (max(xs) - min(xs)) or 1.0, (max(ys) - low) or 1.0
+    placed = [(3 + 94 * (x - min(xs)) / wide, 93 - 86 * (y - low) / tall, style) for x, y, style in points]
     path = "L".join(f"{x:.1f} {y:.1f}" for x, y, _ in placed)
     drawing = Markup('<path class="line" d="M{}"/>').format(path)
     for x, y, style in placed:

@@ -1,4 +1,9 @@
-"""Figures of differences: their distribution, their place in the image and channels; colourings of operators."""
+"""Figures of differences, and matrices of profiles, on pages.
+
+Figures of differences: their distribution, their place in the image and channels; colourings of operators.
+
+A matrix of profiles and operators on a page: a coloured table whose rows unfold to the names of their profiles.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +15,9 @@ from markupsafe import Markup
 from tflq.comparison.inspection.difference import HISTOGRAM_REACH, Difference
 from tflq.face.report.graph.colouring import Colouring, scale, states
 from tflq.face.report.html.charts import MOST_CELLS, heat_map, histogram, means_of_blocks, plot
-from tflq.face.report.html.parts import figure, key, text
-from tflq.face.report.numbers import short
+from tflq.face.report.html.page import details, figure, key, text, together
+from tflq.face.report.matrices import MatrixBlock, MatrixColumn, MatrixRow
+from tflq.face.report.wording import counted, short
 from tflq.typing import Array
 
 #: Elements of a row of the map of a tensor without height and width, and of a larger one.
@@ -96,7 +102,7 @@ def _map_figure(values: Array, said: str, unit: str) -> Markup:
 def as_rows(error: Array) -> tuple[Array, str]:
     """Return the differences of a tensor that is no image as (rows, columns), and the meaning of a cell."""
     flat = error.reshape(-1)
-    if error.ndim > 1 and error.shape[-1] <= 2 * _LONG_ROW and flat.size > error.shape[-1]:
+    if error.ndim > 1 and 1 < error.shape[-1] <= 2 * _LONG_ROW and flat.size > error.shape[-1]:
         return flat.reshape(-1, error.shape[-1]), "a column for each channel"
     row = _ROW if flat.size <= _ROW**2 else _LONG_ROW
     return np.pad(flat, (0, -flat.size % row)).reshape(-1, row), f"elements in order, {row} a row"
@@ -120,3 +126,50 @@ def channel_figure(error: Array, tensor: str) -> Markup:
     ends = (f"{most:,} above", f"{most:,} below")
     chart = plot(drawing, (len(above), 200), said, ends, ("channel 0", f"channel {channels - 1}"), each)
     return figure(chart, said)
+
+
+#: Most columns that are drawn, and names that are listed before the others are folded.
+_COLUMNS, _NAMES = 60, 3
+
+
+def matrix_table(matrix: MatrixBlock) -> Markup:
+    """Return the table with its key. It scrolls sideways if it is too wide."""
+    columns = matrix.columns[:_COLUMNS]
+    head = Markup("").join(_head(column) for column in columns)
+    body = Markup("\n").join(_row(row) for row in matrix.rows)
+    table = Markup(
+        '<div class="scroll" tabindex="0" role="group" aria-label="{}"><table class="matrix profiles">\n'
+        "<thead><tr><th scope=col>profiles</th>{}</tr></thead>\n<tbody>\n{}\n</tbody></table></div>"
+    ).format(matrix.title, head, body)
+    meanings = [
+        Markup("{}<b>{}</b> {}").format(key(mark.style), text(mark.text), text(said)) for mark, said in matrix.key
+    ]
+    left = len(matrix.columns) - len(columns)
+    if left:
+        meanings.append(text(f"{counted(left, 'column')} more are in --json"))
+    return figure(table, Markup(" &ensp; ").join(meanings))
+
+
+def _head(column: MatrixColumn) -> Markup:
+    """Return the head of a column: the type, and the operators or their number."""
+    places = column.places[0] if len(column.places) == 1 else f"{len(column.places)} of them"
+    return Markup('<th scope=col title="{}"><span>{} <small>{}</small></span></th>').format(
+        f"{column.op} {', '.join(column.places)}", text(column.op), text(places)
+    )
+
+
+def _row(row: MatrixRow) -> Markup:
+    shown, rest = row.names[:_NAMES], row.names[_NAMES:]
+    names = _names(shown)
+    if rest:
+        names = together(names, details(f"and {len(rest)} more", _names(rest)))
+    label = Markup("<b>{}</b> {}").format(counted(len(row.names), "profile"), names) if len(row.names) > 1 else names
+    cells = Markup("").join(
+        Markup('<td class="{}">{}</td>').format(mark.style, text(mark.text)) for mark in row.marks[:_COLUMNS]
+    )
+    return Markup("<tr><th scope=row>{}</th>{}</tr>").format(label, cells)
+
+
+def _names(names: Sequence[str]) -> Markup:
+    """Return names with commas; no line breaks inside one."""
+    return Markup(", ").join(Markup('<span class="whole">{}</span>').format(name) for name in names)

@@ -1,1 +1,1 @@
-"""Builders of reports, one module or folder for each verb."""
+"""Builders of reports, one module for each verb or two."""

@@ -3,70 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import fill
 
+from tflq.comparison.court import Hearing, Parting, SystemGroup
+from tflq.comparison.goldens.manifest import InputsDocument
 from tflq.comparison.inspection.difference import Difference
-from tflq.comparison.verification.hearing import Group, Hearing, Parting
-from tflq.escaping import shown
 from tflq.face.report.blocks import (
     Bar,
     Bars,
     Block,
     Brief,
-    Code,
-    Fact,
+    CodeBlock,
+    FactLine,
     Graph,
+    Headline,
     InText,
     OnPage,
     Report,
     Section,
-    Table,
+    TableBlock,
     Text,
-    Verdict,
 )
 from tflq.face.report.documents.court import CourtDocument
-from tflq.face.report.documents.shared import brief_difference_document, facts_document, fields_of
+from tflq.face.report.documents.filling import filled
 from tflq.face.report.graph.colouring import states
-from tflq.face.report.numbers import counted
+from tflq.face.report.wording import counted, listed
+from tflq.texts import shown
 
 _STYLES = {"same": "good", "differs": "bad", "nothing compared": "bad"}
 _GROUPS = (("group", "<"), ("systems", ">"), ("leaves at", "<"), ("outputs differ", "<"), ("who", "<"))
 _PARTINGS = (("operator", "<"), ("parts", "<"), ("by", "<"), ("by the formula", "<"))
 _FAILED = (("did not run", "<"), ("reason", "<"))
-#: Rows of a table in text, and systems of a group that a row of text names.
-_LISTED, _NAMED = 20, 4
+#: Rows of a table in text, systems that a line names, and characters of a row and of a ruling.
+_LISTED, _NAMED, _WIDE, _NARROW = 20, 4, 100, 24
 
 
 def court_report(found: Hearing) -> Report:
     """Build the report: the verdict, groups, partings by operator, and systems that did not run."""
     name = found.model.path or "the model"
-    return Report("court", list(_blocks(found, name)), about=Code(name), title=f"{name}: tflq court")
+    return Report("court", list(_blocks(found, name)), about=CodeBlock(name), title=f"{name}: tflq court")
 
 
 def _blocks(found: Hearing, name: str) -> Iterator[Block]:
     text = f"{counted(found.systems, 'system')}, {counted(len(found.groups), 'group')} of equal outputs"
     text += f"; {counted(found.samples, 'sample')}, inputs {shown(found.inputs.source)}"
-    yield Verdict(text, _STYLES[found.verdict], found.verdict.upper(), shown(name))
-    yield from (Fact(fact, style) for fact, style in _facts(found))
+    yield Headline(text, _STYLES[found.verdict], found.verdict.upper(), shown(name))
+    yield from (FactLine(fact, style) for fact, style in _facts(found))
     first = found.groups[1] if len(found.groups) > 1 else None
     where = "all systems give the same bits" if first is None else f"{_names(first.systems)}: {_where(first)}"
     yield Brief(where, "Next: .groups, .partings")
     bars = [Bar(_letter(k), len(g.systems), f"{len(g.systems):,}") for k, g in enumerate(found.groups)]
     whole = [_group_row(k, group, len(group.systems)) for k, group in enumerate(found.groups)]
-    brief = [_group_row(k, group, _NAMED) for k, group in enumerate(found.groups)]
-    yield InText([Table(_GROUPS, brief, most=_LISTED, rest="and {left} more groups (--json has all)")])
+    room = _WIDE - sum(max(len(row[k]) for row in (*whole, [name for name, _ in _GROUPS])) + 2 for k in range(4))
+    brief = [_group_row(k, group, _fitting(group.systems, room)) for k, group in enumerate(found.groups)]
+    yield InText([TableBlock(_GROUPS, brief, most=_LISTED, rest="and {left} more groups (--json has all)")])
     yield OnPage(
         lambda view: [
-            Section("groups", "Groups of equal outputs", [Bars("group", "systems", bars), Table(_GROUPS, whole)]),
+            Section("groups", "Groups of equal outputs", [Bars("group", "systems", bars), TableBlock(_GROUPS, whole)]),
             _graph(found, len(view.inspection.operators)),
         ]
     )
     if found.partings:
         rows = [_parting_row(parting) for parting in found.partings]
-        table = Table(_PARTINGS, rows, most=_LISTED, rest="and {left} more (--json has all)")
+        table = TableBlock(_PARTINGS, rows, most=_LISTED, rest="and {left} more (--json has all)")
         yield Section("partings", "Where systems with the same inputs part", [table])
     if found.failed:
         failed = [(shown(name), shown(reason)) for name, reason in found.failed.items()]
-        table = Table(_FAILED, failed, most=_LISTED, rest="and {left} more (--json has all)")
+        table = TableBlock(_FAILED, failed, most=_LISTED, rest="and {left} more (--json has all)")
         yield Section("failed", "Systems that did not run", [table])
     counted_in = "; elements are those of the first sample that differs" if found.samples > 1 else ""
     compared = f"Groups are compared with {shown(found.reference)}{counted_in}"
@@ -97,24 +100,29 @@ def _letter(number: int) -> str:
     return chr(ord("A") + number) if number < 26 else f"{number + 1}"
 
 
-def _group_row(number: int, group: Group, most: int) -> tuple[str, ...]:
+def _group_row(number: int, group: SystemGroup, most: int) -> tuple[str, ...]:
     where = ("-", "the reference") if group.has_reference else (_where(group), _said(group.difference))
     return _letter(number), f"{len(group.systems):,}", *where, _names(group.systems, most)
 
 
-def _where(group: Group) -> str:
+def _where(group: SystemGroup) -> str:
     return "not seen at an operator" if group.leaves is None else f"{group.leaves.index} {group.leaves.op}"
 
 
 def _names(systems: Sequence[str], most: int = _NAMED) -> str:
-    rest = f" and {len(systems) - most:,} more" if len(systems) > most else ""
-    return ", ".join(map(shown, systems[:most])) + rest
+    return listed(list(map(shown, systems)), most)
+
+
+def _fitting(systems: Sequence[str], room: int) -> int:
+    """Return the largest number of names that fit `room` characters, with the number of the others; at least one."""
+    return next((k for k in range(len(systems), 1, -1) if len(_names(systems, k)) <= room), 1)
 
 
 def _parting_row(parting: Parting) -> tuple[str, ...]:
-    sizes = " | ".join(f"{_names(part, 2)}" for part in parting.parts)
+    sizes = (shown(part[0]) + f" +{len(part) - 1}" * (len(part) > 1) for part in parting.parts)
     ruling = "no formula" if parting.ruling is None else shown(parting.ruling.reason)
-    return f"{parting.index} {shown(parting.op)}", sizes, " | ".join(map(_said, parting.differences[1:])), ruling
+    distances = (_said(found).replace(", by up to ", " by ") for found in parting.differences)
+    return f"{parting.index} {shown(parting.op)}", "\n".join(sizes), "\n".join(distances), fill(ruling, _NARROW)
 
 
 def _said(found: Difference | None) -> str:
@@ -132,7 +140,7 @@ def _graph(found: Hearing, operators: int) -> Graph:
         for parting in (one for one in found.partings if one.index == index):
             pairs = zip(parting.parts, parting.differences, strict=True)
             rows = [(_names(part, len(part)), "-" if k == 0 else _said(d)) for k, (part, d) in enumerate(pairs)]
-            yield Table((("systems with the same outputs", "<"), ("differ from the first", "<")), rows)
+            yield TableBlock((("systems with the same outputs", "<"), ("differ from the first", "<")), rows)
 
     return Graph([states("systems part", _states(found, operators))], panel, _focus(found))
 
@@ -149,33 +157,7 @@ def _focus(found: Hearing) -> int | None:
 
 def court_document(found: Hearing) -> CourtDocument:
     """Return the document: `schemas/court.schema.json`."""
-    return {
-        "schema": "tflq/court/1",
-        "verdict": found.verdict,
-        "model": facts_document(found.model),
-        "inputs": {"source": found.inputs.source, "seed": found.inputs.seed, "samples": found.samples},
-        "reference": found.reference,
-        "groups": [
-            {
-                "systems": list(group.systems),
-                "has_reference": group.has_reference,
-                "leaves": None if group.leaves is None else {"operator": group.leaves.index, "op": group.leaves.op},
-                "difference": brief_difference_document(group.difference),
-            }
-            for group in found.groups
-        ],
-        "partings": [
-            {
-                "operator": parting.index,
-                "op": parting.op,
-                "parts": [list(part) for part in parting.parts],
-                "differences": [brief_difference_document(one) for one in parting.differences],
-                "ruling": None if parting.ruling is None else fields_of(parting.ruling),
-            }
-            for parting in found.partings
-        ],
-        "alone": list(found.alone),
-        "apart_from_profile": list(found.apart_from_profile),
-        "loose": list(found.loose),
-        "failed": [{"system": name, "reason": reason} for name, reason in found.failed.items()],
-    }
+    failed = [{"system": name, "reason": reason} for name, reason in found.failed.items()]
+    return filled(
+        CourtDocument, found, inputs=filled(InputsDocument, found.inputs, samples=found.samples), failed=failed
+    )

@@ -7,30 +7,30 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from tflq.comparison.inspection.model_diff import Change, ModelDiff
+from tflq.comparison.inspection.model_diff import ModelChange, ModelDiff
 from tflq.face.report.blocks import (
     Bar,
     Bars,
     Block,
     Brief,
-    Code,
+    CodeBlock,
     Columns,
     Graph,
+    Headline,
     InText,
     OnPage,
     Report,
     Section,
-    Table,
+    TableBlock,
     Text,
-    Verdict,
 )
-from tflq.face.report.documents.diff import DiffDocument
-from tflq.face.report.documents.shared import facts_document, fields_of
+from tflq.face.report.documents.filling import filled
+from tflq.face.report.documents.models import DiffDocument
 from tflq.face.report.graph.colouring import Colouring, scale, states
-from tflq.face.report.numbers import counted
+from tflq.face.report.wording import counted
 
 if TYPE_CHECKING:
-    from tflq.face.report.graph.standard import ModelView
+    from tflq.face.report.graph.drawing import ModelView
 
 #: Changes that text lists unless all are asked for.
 _LISTED = 20
@@ -44,7 +44,7 @@ def diff_report(found: ModelDiff, *, all_changes: bool = True) -> Report:
     return Report(
         "diff",
         list(_blocks(found, names, all_changes)),
-        about=(Code(names[0]), " and ", Code(names[1])),
+        about=(CodeBlock(names[0]), " and ", CodeBlock(names[1])),
         title=f"{names[0]} and {names[1]}: tflq diff",
     )
 
@@ -60,14 +60,16 @@ def _blocks(found: ModelDiff, names: tuple[str, str], all_changes: bool) -> Iter
     edges = [_row(change) for change in found.changes if not change.op]
     added = [_row(change) for change in found.changes if change.op and change.first is None]
     rows = list(map(_row, found.changes))
-    yield InText([Text(_kinds_text(kinds)), Table(_columns("first", "second"), rows, None if all_changes else _LISTED)])
+    yield InText(
+        [Text(_kinds_text(kinds)), TableBlock(_columns("first", "second"), rows, None if all_changes else _LISTED)]
+    )
     yield OnPage(
         lambda view: [
-            Section("model", "What the models take and give", [Table(sides, edges)]),
+            Section("model", "What the models take and give", [TableBlock(sides, edges)]),
             Section("kinds", "What differs", [Bars("what", "differences", [Bar(k, n, f"{n:,}") for k, n in kinds])]),
             _graph(view, found),
-            Section("added", f"Only in {names[1]}", [Table(sides, added)]),
-            Section("changes", "All differences", [Table(sides, rows, fold=counted(len(rows), "difference"))]),
+            Section("added", f"Only in {names[1]}", [TableBlock(sides, added)]),
+            Section("changes", "All differences", [TableBlock(sides, rows, fold=counted(len(rows), "difference"))]),
         ]
     )
 
@@ -76,12 +78,12 @@ def _columns(first: str, second: str) -> Columns:
     return ("operator", "<"), ("differs in", "<"), (first, "<"), (second, "<")
 
 
-def _verdict(found: ModelDiff, names: tuple[str, str]) -> Verdict:
+def _verdict(found: ModelDiff, names: tuple[str, str]) -> Headline:
     if not found.changes:
-        return Verdict("no difference", "good", subject=" and ".join(names))
+        return Headline("no difference", "good", subject=" and ".join(names))
     touched = len({(c.signature, c.first, c.second) for c in found.changes if c.op})
     edges = "; so does what the models take and give" if any(not c.op for c in found.changes) else ""
-    return Verdict(f"{touched} operator(s) differ{edges}", "bad", subject=" and ".join(names))
+    return Headline(f"{touched} operator(s) differ{edges}", "bad", subject=" and ".join(names))
 
 
 def _brief(found: ModelDiff) -> Brief:
@@ -100,12 +102,12 @@ def _kinds_text(kinds: list[tuple[str, int]]) -> str:
     return ", ".join([*named, *[f"other: {rest}"] * bool(rest)])
 
 
-def _kind(change: Change) -> str:
+def _kind(change: ModelChange) -> str:
     """Return the kind of a change without its operand, such as "values", "scale" or "derived multiplier"."""
     return re.sub(r"^(input|output) \d+ ", "", change.what) if change.op else "model"
 
 
-def _row(c: Change) -> tuple[str, str, str, str]:
+def _row(c: ModelChange) -> tuple[str, str, str, str]:
     """Return the operator in both models, what differs, and its value in each."""
     start = f"{c.signature}: " if c.signature else ""
     if not c.op:
@@ -131,21 +133,21 @@ def _graph(view: ModelView, found: ModelDiff) -> Graph:
     sides = (("differs in", "<"), ("first", "<"), ("second", "<"))
 
     def panel(index: int) -> Iterable[Block]:
-        yield Table(sides, [_row(change)[1:] for change in changes.get(index, ())])
+        yield TableBlock(sides, [_row(change)[1:] for change in changes.get(index, ())])
 
     return Graph(diff_colourings(view, found), panel, min(changes, default=None))
 
 
-def _by_operator(found: ModelDiff, signature: str) -> dict[int, list[Change]]:
+def _by_operator(found: ModelDiff, signature: str) -> dict[int, list[ModelChange]]:
     """Return the changes by operator of the first model, of the signature that a page draws."""
-    changes: dict[int, list[Change]] = {}
+    changes: dict[int, list[ModelChange]] = {}
     for change in found.changes:
         if change.first is not None and change.signature == signature:
             changes.setdefault(change.first, []).append(change)
     return changes
 
 
-def _state(changes: list[Change]) -> tuple[str, str]:
+def _state(changes: list[ModelChange]) -> tuple[str, str]:
     if any(change.second is None for change in changes):
         return "bad", "only here"
     if not changes:
@@ -156,9 +158,4 @@ def _state(changes: list[Change]) -> tuple[str, str]:
 
 def diff_document(found: ModelDiff) -> DiffDocument:
     """Return the document: `schemas/diff.schema.json`."""
-    return {
-        "schema": "tflq/diff/1",
-        "first": facts_document(found.first),
-        "second": facts_document(found.second),
-        "changes": [fields_of(change) for change in found.changes],
-    }
+    return filled(DiffDocument, found)

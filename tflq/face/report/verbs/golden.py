@@ -1,23 +1,54 @@
-"""The reports of `tflq golden`: the contents of a golden, and how two of them differ."""
+"""The reports of `tflq golden` and `record`.
+
+The reports of `tflq golden`: the contents of a golden, and how two of them differ.
+
+The report of `tflq record`: which runtime ran what, and what it computed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from shlex import quote
+from typing import TYPE_CHECKING
 
+from tflq.comparison.goldens.golden import Golden, named_tensors
+from tflq.comparison.goldens.stored import manifest_of
 from tflq.comparison.inspection.difference import Difference
-from tflq.comparison.verification.bundle import manifest_of
-from tflq.comparison.verification.golden import Golden
-from tflq.comparison.verification.results import Verdict as Word
-from tflq.face.report.blocks import Block, Brief, Fact, Gap, Pairs, Report, Table, Text, Verdict
-from tflq.face.report.changes import change_blocks, changes_document
-from tflq.face.report.documents.golden_diff import GoldenDiffDocument
-from tflq.face.report.documents.shared import brief_difference_document, runtime_document
-from tflq.face.report.numbers import counted
-from tflq.face.report.pictures import Strip
-from tflq.face.report.runtimes import runtime_text
-from tflq.face.report.verbs.verify.report import STYLES
+from tflq.comparison.results import Verdict as Word
+from tflq.engine.api.files import ModelFacts
+from tflq.face.report.blocks import (
+    Block,
+    Brief,
+    CodeBlock,
+    FactLine,
+    Figures,
+    Gap,
+    Graph,
+    Headline,
+    Next,
+    Note,
+    OnPage,
+    Pairs,
+    Report,
+    Section,
+    TableBlock,
+    Text,
+)
+from tflq.face.report.documents.court import ExplainedChangeDocument, GoldenDiffDocument, RecordingDocument
+from tflq.face.report.documents.filling import filled
+from tflq.face.report.documents.system import GoldenShowDocument
+from tflq.face.report.documents.verification import RecordDocument
+from tflq.face.report.joint import change_blocks
+from tflq.face.report.matrices import Strip
+from tflq.face.report.verbs.verify import STYLES
+from tflq.face.report.wording import counted, runtime_text
+from tflq.texts import facts_of
+from tflq.typing import Array
 from tflq.verbs.drift import Drift, Drifted, OperatorDrift
+
+if TYPE_CHECKING:
+    from tflq.face.report.graph.drawing import ModelView
 
 _COLUMNS = (("#", ">"), ("operator", "<"), ("what", "<"), ("differing", ">"), ("largest", ">"), ("first", "<"))
 
@@ -32,13 +63,13 @@ def golden_report(golden: Golden, path: str, arrays: tuple[int, int]) -> Report:
         *(("tolerance", f"{t.operator}: {t.steps} until {t.expires}, {t.reason}") for t in golden.tolerances),
         *(("note", note) for note in golden.notes),
     ]
-    verdict = Verdict(f"{what} of {counted(len(golden.observations), 'sample')}", subject=path)
+    verdict = Headline(f"{what} of {counted(len(golden.observations), 'sample')}", subject=path)
     return Report("golden", [verdict, Pairs(facts)])
 
 
 def written_report(path: str, samples: int) -> Report:
     """Build the report of a golden that was written."""
-    return Report("golden", [Verdict(counted(samples, "sample"), "", subject=path)])
+    return Report("golden", [Headline(counted(samples, "sample"), "", subject=path)])
 
 
 def drift_report(drift: Drift) -> Report:
@@ -61,10 +92,10 @@ def drift_card(drift: Drift) -> Report:
 def _drift_blocks(drift: Drift) -> Iterator[Block]:
     rows = [_row(o) for o in drift.operators if o.drifted in (Drifted.CHANGED, Drifted.FOLLOWS)]
     if rows:
-        yield Table(_COLUMNS, rows)
+        yield TableBlock(_COLUMNS, rows)
         yield Gap()
-    yield Fact(f"first:  {runtime_text(drift.runtimes[0])}")
-    yield Fact(f"second: {runtime_text(drift.runtimes[1])}")
+    yield FactLine(f"first:  {runtime_text(drift.runtimes[0])}")
+    yield FactLine(f"second: {runtime_text(drift.runtimes[1])}")
     causes = _causes(drift)
     if drift.own is not None:
         yield Text(f"{drift.own[0]} reproduces every bit of the first, {drift.own[1]} every bit of the second.")
@@ -74,12 +105,12 @@ def _drift_blocks(drift: Drift) -> Iterator[Block]:
         yield Text(f"operator {changed.place} {changed.op} of the second computes as {', '.join(causes[:3])}")
     operators = sum(o.samples == drift.samples for o in drift.operators)
     outputs = sum(count == drift.samples for count in drift.output_samples)
-    yield Fact(
+    yield FactLine(
         f"Compared in {counted(drift.samples, 'sample')}: {operators:,} of {len(drift.operators):,} operators, "
         f"{outputs:,} of {len(drift.outputs):,} outputs"
     )
     word = Word.EXPLAINED.value.upper() if drift.verdict == Word.EXPLAINED else ""
-    yield Verdict(_verdict_text(drift), STYLES[drift.verdict], word)
+    yield Headline(_verdict_text(drift), STYLES[drift.verdict], word)
 
 
 def _causes(drift: Drift) -> tuple[str, ...]:
@@ -128,43 +159,89 @@ def _row(operator: OperatorDrift) -> tuple[str, ...]:
 # --- Documents -------------------------------------------------------------------------------------------------------
 
 
-def golden_document(golden: Golden, path: str, arrays: tuple[int, int]) -> dict[str, Any]:
+def golden_document(golden: Golden, path: str, arrays: tuple[int, int]) -> GoldenShowDocument:
     """Return the manifest of the golden as a bundle, its path, and the numbers of its arrays and of different ones."""
-    return {
-        "schema": "tflq/golden-show/1",
-        "golden": path,
-        "arrays": arrays[0],
-        "different": arrays[1],
-        "manifest": manifest_of(golden, len(golden.observations)),
-    }
+    manifest = manifest_of(golden, len(golden.observations))
+    return filled(GoldenShowDocument, None, golden=path, arrays=arrays[0], different=arrays[1], manifest=manifest)
 
 
 def drift_document(drift: Drift) -> GoldenDiffDocument:
     """Return the document, with every operator: `schemas/golden-diff.schema.json`."""
-    return {
-        "schema": "tflq/golden-diff/1",
-        "first": {"golden": drift.first, "runtime": runtime_document(drift.runtimes[0])},
-        "second": {"golden": drift.second, "runtime": runtime_document(drift.runtimes[1])},
-        "profile": drift.profile,
-        "samples": drift.samples,
-        "differs": drift.differs,
-        "verdict": drift.verdict.value,
-        "operators": [
-            {
-                "signature": o.signature or None,
-                "index": o.index,
-                "op": o.op,
-                "drifted": o.drifted,
-                "samples": o.samples,
-                "difference": brief_difference_document(o.difference),
-            }
-            for o in drift.operators
-        ],
-        "outputs": [brief_difference_document(d) for d in drift.outputs],
-        "output_samples": list(drift.output_samples),
-        "causes": list(_causes(drift)),
-        "explained": None
-        if drift.own is None
-        else {"first": drift.own[0], "second": drift.own[1], "changes": changes_document(drift.changes)},
-        "choices": [{"rows": c.rows, "flipped": c.flipped} for c in drift.choices],
-    }
+    recordings = zip((drift.first, drift.second), drift.runtimes, strict=True)
+    first, second = (filled(RecordingDocument, None, golden=golden, runtime=runtime) for golden, runtime in recordings)
+    own = None if drift.own is None else filled(ExplainedChangeDocument, drift, first=drift.own[0], second=drift.own[1])
+    return filled(GoldenDiffDocument, drift, first=first, second=second, causes=_causes(drift), explained=own)
+
+
+def record_report(golden: Golden, model: str, path: str) -> Report:
+    """Build the report of a recording of `model` at `path`. A page draws the first sample."""
+    verdict = Headline(_what(golden), "", subject=path)
+    steps = Next([f"tflq verify {quote(model)} --golden {quote(path)}"])
+    notes = Section("notes", "Notes", list(map(Note, golden.notes)))
+    return Report(
+        "record",
+        [verdict, notes, steps, OnPage(lambda view: _page(view, golden))],
+        about=(CodeBlock(model), " ", CodeBlock(path)),
+        title=f"{path}: tflq record",
+    )
+
+
+def golden_card(golden: Golden) -> Report:
+    """Build the report of a golden that is in no file."""
+    seed = "" if golden.inputs.seed is None else f", seed {golden.inputs.seed}"
+    where = f"inputs {golden.inputs.source}{seed}; of the model with SHA-256 {golden.model_sha256 or 'unknown'}"
+    then = "Next: tflq.verify(model, golden); .observations, .notes"
+    return Report("record", [Headline(_what(golden), subject="Golden"), Brief(where, then)])
+
+
+def _what(golden: Golden) -> str:
+    kept = "all tensors" if golden.tensors else "outputs"
+    if golden.tensors and golden.unwritten:
+        kept += f" except {len(golden.unwritten)} that the runtime never writes"
+    return f"{kept} of {counted(len(golden.observations), 'sample')}, {runtime_text(golden.runtime)}"
+
+
+def _page(view: ModelView, golden: Golden) -> Iterator[Block]:
+    from tflq.face.report.graph.colouring import activation_colourings, tensor_figures
+
+    inspection, values = view.inspection, _values(view, golden)
+    runtime = golden.runtime
+    described = runtime if isinstance(runtime, Mapping) else asdict(runtime)
+    yield FactLine(f"inputs: {golden.inputs.source}")
+    outputs = Figures(tensor_figures(inspection, tuple(dict.fromkeys(inspection.outputs)), values))
+    yield Section("outputs", "Outputs of the first sample", [outputs])
+    yield Graph(
+        activation_colourings(inspection, values) if golden.tensors else (),
+        lambda index: [Figures(tensor_figures(inspection, inspection.operators[index].outputs, values))],
+    )
+    inputs = Figures(tensor_figures(inspection, inspection.inputs, values))
+    yield Section("inputs", "Inputs of the first sample", [inputs])
+    facts = Pairs([(name, str(value)) for name, value in described.items() if value != ""])
+    yield Section("runtime", "Runtime", [facts])
+
+
+def _values(view: ModelView, golden: Golden) -> dict[int, Array]:
+    """Return the values of the first sample by tensor index, as far as the runtime kept them."""
+    if not golden.observations:
+        return {}
+    first = golden.observations[0]
+    edges = view.graph
+    known = [
+        *zip(edges.inputs, first.inputs, strict=False),
+        *zip(edges.outputs, first.outputs, strict=False),
+        *first.tensors.items(),
+    ]
+    return {tensor: value for tensor, value in known if value is not None}
+
+
+def record_document(golden: Golden, model: ModelFacts | None = None, path: str = "") -> RecordDocument:
+    """Return the document: `schemas/record.schema.json`."""
+    return filled(
+        RecordDocument,
+        golden,
+        model=model,
+        golden=path,
+        samples=len(golden.observations),
+        not_written=named_tensors(golden.unwritten or ()),
+        facts=facts_of(golden.notes),
+    )

@@ -10,34 +10,34 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tflq.escaping import shown
 from tflq.face.report.blocks import (
     Bar,
     Bars,
     Block,
     Brief,
-    Code,
-    Fact,
+    CodeBlock,
+    FactLine,
     Figures,
     Fold,
     Graph,
+    Headline,
     InText,
-    Memory,
+    MemoryChart,
     OnPage,
     Report,
     Section,
-    Table,
+    TableBlock,
     Text,
-    Verdict,
 )
-from tflq.face.report.documents.run import RunDocument
-from tflq.face.report.documents.shared import fields_of, model_document, promise_document
-from tflq.face.report.numbers import counted
+from tflq.face.report.documents.filling import filled
+from tflq.face.report.documents.models import ArrayDocument, RunDocument
+from tflq.face.report.wording import counted
+from tflq.texts import shown
 from tflq.typing import Array
 from tflq.verbs.run import Ran, Top, top
 
 if TYPE_CHECKING:
-    from tflq.face.report.graph.standard import ModelView
+    from tflq.face.report.graph.drawing import ModelView
 
 
 #: Largest array whose elements text shows.
@@ -53,7 +53,7 @@ def run_report(ran: Ran, output: str) -> Report:
     path = ran.facts.path or "model"
     what = f"{counted(len(ran.promised), 'output')} of {counted(ran.inputs.samples, 'sample')}"
     headline = f"{what}, computed under {ran.profile}"
-    return Report("run", list(_blocks(ran, output)), Code(path), f"{path}: tflq run", headline)
+    return Report("run", list(_blocks(ran, output)), CodeBlock(path), f"{path}: tflq run", headline)
 
 
 def run_card(ran: Ran) -> Report:
@@ -73,7 +73,7 @@ def _blocks(ran: Ran, output: str) -> Iterator[Block]:
     if len(ran.tops) > _SAMPLES:
         yield Text(_likeliest(ran.tops), "strong")
     seed = "" if ran.inputs.seed is None else f", seed {ran.inputs.seed}"
-    yield Fact(f"inputs: {ran.inputs.source}{seed}; profile {ran.profile}")
+    yield FactLine(f"inputs: {ran.inputs.source}{seed}; profile {ran.profile}")
     outputs = max(1, len(ran.arrays) // max(1, ran.inputs.samples))
     for name, value in islice(ran.arrays.items(), outputs * _SAMPLES):
         values = "" if value.size > _SHOWN else f" = {value.ravel().tolist()}"
@@ -83,7 +83,7 @@ def _blocks(ran: Ran, output: str) -> Iterator[Block]:
         where = "" if output else "; -o FILE.npz writes all of them"
         yield Text(f"not listed: {counted(ran.inputs.samples - _SAMPLES, 'more sample')}{where}")
     if output:
-        yield Fact(f"written to {output}")
+        yield FactLine(f"written to {output}")
     yield OnPage(lambda view: _page(view, ran))
 
 
@@ -96,7 +96,7 @@ def _likeliest(tops: Sequence[Top]) -> str:
 
 
 def _page(view: ModelView, ran: Ran) -> Iterator[Block]:
-    from tflq.face.report.graph.activations import activation_colourings, tensor_figures
+    from tflq.face.report.graph.colouring import activation_colourings, tensor_figures
 
     inspection, values = view.inspection, ran.values
     yield from _top_verdict(view, ran)
@@ -109,21 +109,21 @@ def _page(view: ModelView, ran: Ran) -> Iterator[Block]:
     columns = (("tensor", ">"), ("name", "<"), ("type", "<"), ("promise", "<"))
     scores = [block for t, tensor in zip(outputs, tensors, strict=True) for block in _scores(tensor.name, values[t])]
     drawn = Figures(tensor_figures(inspection, outputs, values))
-    yield Section("outputs", "Outputs of the first sample", [Table(columns, rows), *scores, drawn])
+    yield Section("outputs", "Outputs of the first sample", [TableBlock(columns, rows), *scores, drawn])
     yield Graph(
         activation_colourings(inspection, values),
         lambda index: [Figures(tensor_figures(inspection, inspection.operators[index].outputs, values))],
     )
     inputs = Figures(tensor_figures(inspection, inspection.inputs, values))
     yield Section("inputs", "Inputs of the first sample", [inputs])
-    yield Memory()
+    yield MemoryChart()
 
 
 #: Operators whose results are scores of classes.
 _SCORING = ("SOFTMAX", "LOG_SOFTMAX", "LOGISTIC")
 
 
-def _top_verdict(view: ModelView, ran: Ran) -> Iterator[Verdict]:
+def _top_verdict(view: ModelView, ran: Ran) -> Iterator[Headline]:
     """Yield the likeliest class as the page's headline, if classes were asked for or the model computes scores."""
     tops = list(ran.tops)
     if not tops and ran.inputs.samples == 1:
@@ -132,9 +132,9 @@ def _top_verdict(view: ModelView, ran: Ran) -> Iterator[Verdict]:
         drawn = (top(specs[t].name or "", specs[t], ran.values[t], ()) for t in ran.promised if t in scored)
         tops = [one for one in drawn if one is not None]
     if len(tops) > 1 and len(tops) == ran.inputs.samples:
-        yield Verdict(_likeliest(tops))
+        yield Headline(_likeliest(tops))
     elif tops:
-        yield Verdict(f"top-1: {tops[0].label} ({tops[0].value}), computed under {ran.profile}")
+        yield Headline(f"top-1: {tops[0].label} ({tops[0].value}), computed under {ran.profile}")
 
 
 def _scores(name: str, value: Array) -> Iterator[Block]:
@@ -151,21 +151,10 @@ def _scores(name: str, value: Array) -> Iterator[Block]:
         yield Fold(f"{counted(flat.size, 'element')} of {shown(name)}", [Text(" ".join(map(str, flat.tolist())))])
 
 
-def run_document(ran: Ran, output: str) -> RunDocument:
+def run_document(ran: Ran, output: str = "") -> RunDocument:
     """Return the document: `schemas/run.schema.json`. `output` is the file with the arrays."""
-    return {
-        "schema": "tflq/run/1",
-        "model": model_document(ran.facts),
-        "profile": ran.profile,
-        "inputs": fields_of(ran.inputs),
-        "file": output or None,
-        "arrays": [
-            {
-                "name": name,
-                "dtype": str(value.dtype),
-                "shape": list(value.shape),
-                "promise": promise_document(ran.promises[name]),
-            }
-            for name, value in ran.arrays.items()
-        ],
-    }
+    arrays = [
+        filled(ArrayDocument, value, name=name, dtype=str(value.dtype), promise=ran.promises[name])
+        for name, value in ran.arrays.items()
+    ]
+    return filled(RunDocument, ran, model=ran.facts, file=output, arrays=arrays)

@@ -9,8 +9,8 @@ import pytest
 from support.recurrence import assert_same_runs, codes, floats, normal, power, state, weights
 from support.single_op import Array, T, allocate, build, tflq
 from tflq.comparison.inspection.operators import prepare_alone
-from tflq.comparison.inspection.parts import parts_of
-from tflq.engine.kernels.families.recurrent import lstm_integer
+from tflq.comparison.inspection.prepared import parts_of
+from tflq.engine.kernels.families.recurrent import lstm_integers
 from tflq.engine.numerics.codes import ZeroPoint
 from tflq.engine.numerics.multiplier import Multiplier
 from tflq.engine.numerics.stages import OutputStage
@@ -197,7 +197,7 @@ def test_tables_are_made_when_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     def made(cell_bits: int) -> None:
         raise AssertionError(f"prepare made tables for {cell_bits} integer bits")
 
-    monkeypatch.setattr(lstm_integer, "curves", made)
+    monkeypatch.setattr(lstm_integers, "curves", made)
     rng = np.random.default_rng(7)
     s = Shape.draw(rng, projected=False, cells=8, outputs=8)
     x, inputs, y, between = _integer_operands(rng, s)

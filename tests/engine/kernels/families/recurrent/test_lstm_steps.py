@@ -8,7 +8,7 @@ from engine.kernels.families.recurrent.test_lstm import KINDS, Shape, _norms, _o
 
 from support.recurrence import normal
 from support.single_op import T, build, tflq
-from tflq.engine.kernels.families.recurrent import lstm
+from tflq.engine.kernels.families.recurrent import lstm_floats
 from tflq.errors import UndefinedResultError
 
 
@@ -38,7 +38,7 @@ def test_a_sequence_is_its_steps(kind: str, activation: int, monkeypatch: pytest
         x[1, 5, 0] = np.nan
     together = tflq(model, [x])[0]
     with monkeypatch.context() as patch:
-        patch.setattr(lstm, "_by_row", lambda cell: None)
+        patch.setattr(lstm_floats, "_by_row", lambda cell: None)
         apart = tflq(model, [x])[0]
     np.testing.assert_array_equal(together, apart)
     np.testing.assert_array_equal(np.signbit(together) & ~np.isnan(together), np.signbit(apart) & ~np.isnan(apart))

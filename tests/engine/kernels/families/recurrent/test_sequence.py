@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.each import each
 from support.recurrence import assert_same_runs, codes, floats, normal, power, state, weights
 from support.single_op import T, build, tflq
 from tflq.errors import ModelError, UndefinedResultError
@@ -66,8 +67,8 @@ def test_many_rows(kind: str, time_major: bool) -> None:
         assert_same_runs(model, runs, options)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(10))
+@each("kind", KINDS)
+@each("seed", range(10))
 def test_unidirectional(kind: str, seed: int) -> None:
     rng = np.random.default_rng([2, seed, KINDS.index(kind)])
     batch, depth, units, time = (int(n) for n in rng.integers(1, [5, 40, 30, 6]))
@@ -98,9 +99,9 @@ def _bidirectional(rng: np.random.Generator, kind: str, auxiliary: int, **fixed:
     return build("BIDIRECTIONAL_SEQUENCE_RNN", inputs, outputs, ("BidirectionalSequenceRNNOptions", options), 3), given
 
 
-@pytest.mark.parametrize("auxiliary", range(3))
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(5))
+@each("auxiliary", range(3))
+@each("kind", KINDS)
+@each("seed", range(5))
 def test_bidirectional(kind: str, auxiliary: int, seed: int) -> None:
     rng = np.random.default_rng([3, seed, KINDS.index(kind), auxiliary])
     model, given = _bidirectional(rng, kind, auxiliary)

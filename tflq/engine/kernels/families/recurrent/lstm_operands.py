@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from tflq.engine.kernels.exactness import Exactness
-from tflq.engine.kernels.kernel import Node, Operand, Shape
+from tflq.engine.kernels.checks import require_rank
+from tflq.engine.kernels.kernel import Exactness, Node, Operand, Shape
 from tflq.model.ir import TensorType
 
 INPUT, FORGET, CELL, OUTPUT = range(4)
@@ -25,7 +25,7 @@ FLOAT_GATES = Exactness(
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
+class LstmRoles:
     """Positions of one cell's operands among the node's inputs."""
 
     inputs: tuple[int, ...]  # of the input weights, by gate
@@ -55,14 +55,14 @@ def _four(first: int) -> tuple[int, ...]:
 
 
 #: LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM
-SINGLE = Roles(_four(1), _four(5), (9, 10, 11), _four(12), 16, 17, 18, 19, norms=_four(20))
+SINGLE = LstmRoles(_four(1), _four(5), (9, 10, 11), _four(12), 16, 17, 18, 19, norms=_four(20))
 #: The two cells of BIDIRECTIONAL_SEQUENCE_LSTM
-FORWARD = Roles(_four(1), _four(5), (9, 10, 11), _four(12), 16, 17, 35, 36, auxiliary=_four(40))
-BACKWARD = Roles(_four(18), _four(22), (26, 27, 28), _four(29), 33, 34, 37, 38, auxiliary=_four(44))
+FORWARD = LstmRoles(_four(1), _four(5), (9, 10, 11), _four(12), 16, 17, 35, 36, auxiliary=_four(40))
+BACKWARD = LstmRoles(_four(18), _four(22), (26, 27, 28), _four(29), 33, 34, 37, 38, auxiliary=_four(44))
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class LstmSizes:
     """Extents of one cell, and which of its optional parts are there."""
 
     batches: int
@@ -83,16 +83,16 @@ def is_diagonal(operand: Operand | None) -> bool:
     return operand is not None and len(operand.shape) == 1
 
 
-def check(node: Node, roles: Roles, batches: int, inputs: int, *, diagonal: bool = False) -> Sizes:
+def check(node: Node, roles: LstmRoles, batches: int, inputs: int, *, diagonal: bool = False) -> LstmSizes:
     """Check shapes, types and what must come together; give the sizes. `diagonal` allows recurrent vectors."""
     for option in ("cell_clip", "proj_clip"):
         node.check(float(node.options.get(option, 0)) >= 0, option, expected=">= 0", got=node.options.get(option))
     weights, recurrent = node.input(roles.inputs[OUTPUT]), node.input(roles.recurrent[OUTPUT])
-    node.check(len(weights.shape) == 2, "number of dimensions", weights, expected=2, got=len(weights.shape))
+    require_rank(node, weights, 2)
     node.check(len(recurrent.shape) in (1, 2), "number of dimensions", recurrent, expected="1 or 2")
     normalised = bool(roles.norms) and node.optional(roles.norms[FORGET]) is not None
     cifg = node.optional(roles.inputs[INPUT]) is None
-    sizes = Sizes(batches, inputs, weights.shape[0], recurrent.shape[-1], cifg, normalised)
+    sizes = LstmSizes(batches, inputs, weights.shape[0], recurrent.shape[-1], cifg, normalised)
     _check_presence(node, roles, sizes)
     _check_shapes(node, roles, sizes, diagonal)
     _check_types(node, roles)
@@ -105,7 +105,7 @@ def check(node: Node, roles: Roles, batches: int, inputs: int, *, diagonal: bool
     return sizes
 
 
-def _check_presence(node: Node, roles: Roles, sizes: Sizes) -> None:
+def _check_presence(node: Node, roles: LstmRoles, sizes: LstmSizes) -> None:
     """Require operands of a group to be present together or not at all."""
 
     def there(position: int | None) -> bool:
@@ -127,7 +127,7 @@ def _check_presence(node: Node, roles: Roles, sizes: Sizes) -> None:
     )
 
 
-def _check_shapes(node: Node, roles: Roles, sizes: Sizes, diagonal: bool) -> None:
+def _check_shapes(node: Node, roles: LstmRoles, sizes: LstmSizes, diagonal: bool) -> None:
     cells, outputs = sizes.cells, sizes.outputs
     allowed: dict[int, tuple[Shape, ...]] = {}
     for position in (*roles.peepholes, *roles.biases, *(roles.norms if sizes.normalised else ())):
@@ -143,7 +143,7 @@ def _check_shapes(node: Node, roles: Roles, sizes: Sizes, diagonal: bool) -> Non
             node.check(operand.shape in shapes, "shape", operand, expected=list(shapes[0]), got=list(operand.shape))
 
 
-def _check_types(node: Node, roles: Roles) -> None:
+def _check_types(node: Node, roles: LstmRoles) -> None:
     """Require weights of one type; a recurrent diagonal is float32."""
     weight_type = node.input(roles.inputs[OUTPUT]).type
     for position in (*roles.inputs, *roles.recurrent, roles.projection, *roles.auxiliary):
@@ -164,7 +164,7 @@ def types(x: str, w: str, peephole: str, bias: str, state: str, norm: str) -> st
 
 
 #: Signatures of LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM: float, 8-bit weights, 8-bit activations.
-FORMS = (
+FLOATS, _HYBRID, INTEGERS = FORMS = (
     types("float32", "float32", "float32", "float32", "float32", "float32"),
     types("float32", "int8|uint8", "int8|uint8", "float32", "float32", "float32"),
     types("int8", "int8", "int16", "int32", "int16", "int16"),

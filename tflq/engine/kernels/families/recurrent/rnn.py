@@ -15,12 +15,12 @@ import numpy as np
 
 from tflq.engine.jit.compiled import Int, compiled, writes
 from tflq.engine.jit.pieces import in_pieces
-from tflq.engine.kernels.families.hybrid_sums import HybridSums
-from tflq.engine.kernels.families.recurrent.activation import activate, apply
-from tflq.engine.kernels.families.recurrent.binding import Inputs, Weights, optional_matrix
+from tflq.engine.kernels.checks import require_rank
+from tflq.engine.kernels.families.hybrid import HybridSums
+from tflq.engine.kernels.families.recurrent.parts import Inputs, Weights, activate, apply, optional_matrix
 from tflq.engine.kernels.kernel import Node, Operand
 from tflq.engine.numerics.dynamic_range import NO_INTEGERS, ByteMatrix, Integers, add_defined, quantize_rows
-from tflq.engine.numerics.lanes import add_products
+from tflq.engine.numerics.products import add_products
 from tflq.errors import UndefinedResultError
 from tflq.typing import Array
 
@@ -62,7 +62,7 @@ def _is_large(rows: int, matrix: ByteMatrix) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cell:
+class RnnCell:
     """One cell."""
 
     bias: Array  # (units,) float32
@@ -75,7 +75,7 @@ class Cell:
     @classmethod
     def of(
         cls, node: Node, inputs: Inputs, positions: tuple[int, int, int], activation: int, auxiliary: int = -1
-    ) -> Cell:
+    ) -> RnnCell:
         """Build the cell of the operands at `positions` (weights, recurrent weights, bias) and `auxiliary`, if any."""
         weights, recurrent = (optional_matrix(node, p, inputs) for p in positions[:2])
         bias, shape = inputs[positions[2]], node.input(0).shape
@@ -192,7 +192,7 @@ def check_cell(node: Node, positions: tuple[int, int, int], state: Operand, batc
     """Check shapes and types of a cell's weights, recurrent weights, bias and state; return the number of units."""
     weights, recurrent, bias = (node.input(p) for p in positions)
     for operand in (weights, recurrent):
-        node.check(len(operand.shape) == 2, "number of dimensions", operand, expected=2, got=len(operand.shape))
+        require_rank(node, operand, 2)
     units = weights.shape[0]
     node.check(weights.shape[1] == depth, "weights' depth", weights, expected=depth, got=weights.shape[1])
     node.check(bias.shape == (units,), "shape", bias, expected=[units], got=list(bias.shape))

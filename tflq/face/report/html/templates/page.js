@@ -1,4 +1,38 @@
 "use strict";
+// Tables: a click on a head sorts the rows, a field above a long one filters them.
+(() => {
+  const UNITS = { us: 1e-6, ms: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
+  const key = (cell) => {
+    const text = cell.textContent.trim();
+    const [, digits, unit] = /^([-+]?[\d,]*\.?\d+(?:e[-+]?\d+)?)\s*([A-Za-z]*)/.exec(text) || [];
+    return digits === undefined ? text.toLowerCase() : Number(digits.replaceAll(",", "")) * (UNITS[unit] || 1);
+  };
+  const compare = (a, b) => typeof a !== typeof b ? (typeof a === "number" ? -1 : 1) : a < b ? -1 : Number(a > b);
+  for (const table of document.querySelectorAll(".scroll > table:not(.matrix)")) {
+    const body = table.tBodies[0], rows = [...body.rows];
+    if (!table.tHead || rows.length < 4) continue;
+    const heads = [...table.tHead.rows[0].cells];
+    for (const [at, head] of heads.entries()) {
+      const sort = () => {
+        const way = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+        for (const other of heads) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", way > 0 ? "ascending" : "descending");
+        body.append(...rows.sort((a, b) => way * compare(key(a.cells[at]), key(b.cells[at]))));
+      };
+      head.tabIndex = 0;
+      head.addEventListener("click", sort);
+      head.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
+    }
+    if (rows.length < 12) continue;
+    const filter = document.createElement("input");
+    Object.assign(filter, { type: "search", className: "filter", placeholder: "filter rows", ariaLabel: "filter rows" });
+    filter.addEventListener("input", () => {
+      const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+      for (const row of rows) row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
+    });
+    table.parentNode.before(filter);
+  }
+})();
 (() => {
   const graph = document.getElementById("graph");
   if (!graph) return;

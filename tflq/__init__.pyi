@@ -1,0 +1,60 @@
+"""The public names, each with its home. `__init__.py` reads them here and loads them on first use."""
+
+from tflq.comparison.goldens.stored import load_golden as load_golden
+from tflq.comparison.goldens.stored import merge_goldens as merge_goldens
+from tflq.comparison.goldens.stored import prune_golden as prune_golden
+from tflq.comparison.inspection.model_diff import diff as diff
+from tflq.comparison.inspection.operators import inspect as inspect
+from tflq.comparison.inspection.profile_effects import profile_effects as profile_effects
+from tflq.comparison.inspection.profile_effects import profile_releases as profile_releases
+from tflq.comparison.inspection.profile_pairs import compare_profiles as compare_profiles
+from tflq.comparison.sessions import Session as Session
+from tflq.comparison.sessions import compare_sessions as compare_sessions
+from tflq.comparison.verification.verifying import record as record
+from tflq.comparison.verification.verifying import verify as verify
+from tflq.devices.suites.doctor import examine as examine
+from tflq.diagnosis.linting.lint import lint as lint
+from tflq.engine.api.files import load as load
+from tflq.engine.api.files import save as save
+from tflq.engine.api.interpreter import Interpreter as Interpreter
+from tflq.engine.api.interpreter import OpResolverType as OpResolverType
+from tflq.engine.api.many import run_many as run_many
+from tflq.engine.api.many import warm as warm
+from tflq.errors import TflqError as TflqError
+from tflq.face.report.verbs.export import export_c as export_c
+from tflq.litert import install_as as install_as
+from tflq.model.ir.model import Model as Model
+from tflq.model.surgery.cut import extract as extract
+from tflq.proof import check_certificate as check_certificate
+from tflq.proof import prove as prove
+from tflq.proof import read_certificate as read_certificate
+from tflq.proof.answers import search_answer as search_answer
+from tflq.quantization.pipeline import quantize as quantize
+from tflq.quantization.recipe import Recipe as Recipe
+from tflq.quantization.samples import Calibration as Calibration
+from tflq.quantization.weights.quantizing import quantize_weights as quantize_weights
+from tflq.quantization.weights.recipe import WeightRecipe as WeightRecipe
+from tflq.verbs.compare import bench as bench
+from tflq.verbs.compare import compare as compare
+from tflq.verbs.conform import check_outputs as check_outputs
+from tflq.verbs.conform import claim_conformance as claim_conformance
+from tflq.verbs.conform import conform as conform
+from tflq.verbs.conform import diff_verdicts as diff_verdicts
+from tflq.verbs.conform import learn as learn
+from tflq.verbs.conform import make_suite as make_suite
+from tflq.verbs.conform import merge_verdicts as merge_verdicts
+from tflq.verbs.conform import new_target as new_target
+from tflq.verbs.conform import pack_suite as pack_suite
+from tflq.verbs.court import court as court
+from tflq.verbs.drift import diff_goldens as diff_goldens
+from tflq.verbs.explain import discriminate as discriminate
+from tflq.verbs.explain import explain as explain
+from tflq.verbs.explain import explain_element as explain_element
+from tflq.verbs.explain import fit as fit
+from tflq.verbs.explain import reduce as reduce
+from tflq.verbs.run import run as run
+from tflq.verbs.session import session as session
+from tflq.verbs.why import why as why
+
+__version__: str
+__all__: list[str]

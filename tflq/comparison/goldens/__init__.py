@@ -1,0 +1,1 @@
+"""Goldens: recordings of runtimes, kept and read."""

@@ -1,0 +1,1 @@
+"""Inputs of models: generated, read and prepared."""

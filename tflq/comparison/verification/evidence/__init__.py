@@ -1,1 +1,0 @@
-"""Evidence that people have: tensors of a run in files of any form, read as dumps."""

@@ -1,1 +1,0 @@
-"""Compare a device, a compiler or a release with a profile: suites, targets, verdicts."""

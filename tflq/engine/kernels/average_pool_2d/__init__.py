@@ -1,1 +1,0 @@
-"""AVERAGE_POOL_2D: the mean of the taps inside the image."""

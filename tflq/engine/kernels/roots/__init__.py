@@ -1,1 +1,0 @@
-"""Kernels of this operator and its kin."""

@@ -1,1 +1,0 @@
-"""`tflq golden export`: goldens as C, and the report of the files written."""

@@ -1,1 +1,0 @@
-"""The reports of `tflq inspect`, and the cards of models and interpreters."""

@@ -1,1 +1,0 @@
-"""A learned device as a report and a document."""

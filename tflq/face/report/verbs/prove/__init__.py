@@ -1,1 +1,0 @@
-"""The reports of `tflq prove`: verdicts on operators, and certificates."""

@@ -1,1 +1,0 @@
-"""`tflq view`: the page about what is given, and node data for Model Explorer."""

@@ -1,1 +1,0 @@
-"""Reports of `tflq why`: an answer as text, page, document and Markdown."""

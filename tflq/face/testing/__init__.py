@@ -1,1 +1,0 @@
-"""Goldens in the tests of other projects: a pytest plugin."""

@@ -1,1 +1,0 @@
-"""Recipes, presets, their files and their stamp in a model."""
