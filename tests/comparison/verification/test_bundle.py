@@ -6,7 +6,7 @@ import json
 import os
 import tracemalloc
 import zipfile
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -20,6 +20,7 @@ from support.commands import validate
 from tflq.comparison.goldens.golden import Golden, Observation, StoredTensor, Tolerance
 from tflq.comparison.goldens.stored import is_bundle, load_golden, save_bundle, save_golden
 from tflq.comparison.results import Verdict
+from tflq.comparison.verification import verifying
 from tflq.comparison.verification.verifying import record, verify
 from tflq.errors import FileAccessError, GoldenError
 from tflq.model.ir import view
@@ -41,11 +42,18 @@ def bundle(golden: Golden, tmp_path: Path) -> Path:
     return tmp_path / "bundle"
 
 
-def test_a_bundle_is_recorded_as_the_runtime_runs(golden: Golden, tmp_path: Path) -> None:
-    made = record(MODEL, samples=2, all_tensors=True, output=tmp_path / "live.zip")
-    save_golden([golden], tmp_path / "kept.zip")
-    assert (tmp_path / "live.zip").read_bytes() == (tmp_path / "kept.zip").read_bytes()
-    assert made.runtime["package"] == "ai-edge-litert"
+@pytest.mark.parametrize("ending", [".zip", ".npz"])
+def test_a_recording_is_written_as_the_runtime_runs(
+    golden: Golden, tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifying, "_MOST_SAMPLES", 1)
+    made = record(MODEL, samples=2, all_tensors=True, output=tmp_path / f"live{ending}")
+    save_golden([golden], tmp_path / f"kept{ending}")
+    assert (tmp_path / f"live{ending}").read_bytes() == (tmp_path / f"kept{ending}").read_bytes()
+    assert (made.runtime["package"], asdict(made.inputs)) == ("ai-edge-litert", asdict(golden.inputs))
+    assert isinstance(made.observations, StoredTensor)
+    assert verify(MODEL, made).verdict is Verdict.SAME
+    assert not any(one.tensors for one in made.plain().observations)
 
 
 def test_equal_goldens_give_equal_bytes_and_every_array_comes_back(golden: Golden, tmp_path: Path) -> None:
@@ -85,7 +93,8 @@ def test_a_folder_an_archive_and_a_url_verify_alike(golden: Golden, bundle: Path
         assert report.golden == place
 
 
-def test_what_is_read_is_not_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["large/", "large.npz"])
+def test_what_is_read_is_not_kept(tmp_path: Path, name: str) -> None:
     count, size = 60, 1 << 20
     rng = np.random.default_rng(0)
 
@@ -95,13 +104,14 @@ def test_what_is_read_is_not_kept(tmp_path: Path) -> None:
 
     large = Golden(StoredTensor(count, read), True, tflq.comparison.goldens.golden.InputFacts("random", 0, count), {})
     tracemalloc.start()
-    save_golden([large], f"{tmp_path}/large/")
-    for seen in load_golden(tmp_path / "large").observations:
+    path = f"{tmp_path}/{name}"
+    save_golden([large], path)
+    for seen in load_golden(path, on_demand=True).observations:
         assert seen.tensors[3].size == size
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < count * size / 2
-    assert sum(p.stat().st_size for p in (tmp_path / "large" / "data").iterdir()) > count * size
+    assert sum(p.stat().st_size for p in tmp_path.rglob("*") if p.is_file()) > count * size
 
 
 DAMAGE = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from tflq.errors import FileAccessError, InputError, LimitError
 from tflq.model.storage import arrays as archive
-from tflq.model.storage.arrays import MANIFEST, keys_of, load_array, load_rows, opened, write_arrays
+from tflq.model.storage.arrays import MANIFEST, load_array, load_rows, opened, write_arrays
 
 NAMES = (
     "file",
@@ -60,8 +61,12 @@ def test_every_name_comes_back(tmp_path: Path, compress: bool) -> None:
         assert all(names.get(key, key) == name for name, key in keys.items())
 
 
-def test_keys_are_safe_as_files() -> None:
-    keys = keys_of(NAMES)
+def keys_of(path: Path, names: Iterable[str]) -> dict[str, str]:
+    return write_arrays(path, ((name, np.zeros(1)) for name in names))
+
+
+def test_keys_are_safe_as_files(tmp_path: Path) -> None:
+    keys = keys_of(tmp_path / "a.npz", NAMES)
     assert len(set(keys.values())) == len(NAMES)
     for key in keys.values():
         assert key.isprintable()
@@ -70,7 +75,10 @@ def test_keys_are_safe_as_files() -> None:
         assert not key.startswith("/")
         assert not {"..", "."} & set(key.replace("\\", "/").split("/"))
     for usual in ("file", "allow_pickle", "a/b;c:0", "äöü", "s0_out0", "serving_default_x:0"):
-        assert keys_of([usual]) == {usual: usual}
+        assert keys_of(tmp_path / "a.npz", [usual]) == {usual: usual}
+    clash = keys_of(tmp_path / "a.npz", ["..", "name_1", "name_1_"])
+    with opened(tmp_path / "a.npz") as found:
+        assert set(found) == set(clash)
 
 
 @pytest.mark.parametrize(

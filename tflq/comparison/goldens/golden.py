@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -207,32 +207,52 @@ class Golden(Documented):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an `.npz` archive, which has no tolerances. Equal goldens give equal bytes."""
-        entries: dict[str, Array] = {PROVENANCE: np.frombuffer(self._provenance().encode(), np.uint8)}
-        for k, observation in enumerate(self.observations):
-            start = f"{prefix(observation.signature)}s{k}_"
-            for i, value in enumerate(observation.inputs):
-                entries |= pack(f"{start}in{i}", value)
-            for i, output in enumerate(observation.outputs):
-                entries |= pack(f"{start}out{i}", output) if output is not None else {}
-            for index, tensor in sorted(observation.tensors.items()):
-                entries |= pack(f"{start}t{index}", tensor) if tensor is not None else {}
-        write_arrays(path, entries, compress=True)
+        save_archive(path, [self])
 
-    def _provenance(self) -> str:
+    def provenance(self, steps: Sequence[tuple[str | None, bool]]) -> str:
+        """Return the facts of an archive with samples of these steps."""
         facts: dict[str, Any] = {
             "format": FORMAT,
             "model_sha256": self.model_sha256,
             "runtime": self.runtime_facts,
             "inputs": asdict(self.inputs),
-            "samples": len(self.observations),
+            "samples": len(steps),
             "tensors": self.tensors,
             "notes": list(self.notes),
         }
-        if any(signature is not None or continues for signature, continues in self.steps):
-            facts["steps"] = [{"signature": signature, "continues": continues} for signature, continues in self.steps]
+        if any(signature is not None or continues for signature, continues in steps):
+            facts["steps"] = [{"signature": signature, "continues": continues} for signature, continues in steps]
         if self.unwritten is not None:
             facts["unwritten"] = named_tensors(self.unwritten)
         return json.dumps(facts, sort_keys=True)
+
+
+def save_archive(path: str | os.PathLike[str], parts: Iterable[Golden]) -> Golden:
+    """Write goldens of one model, whose samples follow each other, as one archive. Return their facts, without samples.
+
+    Parts may be produced during writing; no more than one is kept.
+    """
+    steps: list[tuple[str | None, bool]] = []
+    facts: list[Golden] = []
+    write_arrays(path, _entries(parts, steps, facts), compress=True)
+    return facts[0]
+
+
+def _entries(
+    parts: Iterable[Golden], steps: list[tuple[str | None, bool]], facts: list[Golden]
+) -> Iterator[tuple[str, Array]]:
+    """Yield an archive's entries; collect the steps of its samples, and the facts of all parts together."""
+    for part in parts:
+        facts[:] = [facts[0].together(part) if facts else part.together(part)]
+        for observation in part.observations:
+            start = f"{prefix(observation.signature)}s{len(steps)}_"
+            values = [(f"in{i}", value) for i, value in enumerate(observation.inputs)]
+            values += [(f"out{i}", value) for i, value in enumerate(observation.outputs) if value is not None]
+            values += [(f"t{t}", value) for t, value in sorted(observation.tensors.items()) if value is not None]
+            for name, value in values:
+                yield from pack(start + name, value).items()
+            steps.append((observation.signature, observation.continues))
+    yield PROVENANCE, np.frombuffer(facts[0].provenance(steps).encode(), np.uint8)
 
 
 def named_tensors(tensors: Sequence[tuple[str | None, int]]) -> list[dict[str, Any]]:

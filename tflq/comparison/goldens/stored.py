@@ -21,11 +21,10 @@ import json
 import os
 import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import date
-from functools import reduce
 from itertools import count, takewhile
 from types import MappingProxyType
 from typing import Any, cast
@@ -43,6 +42,7 @@ from tflq.comparison.goldens.golden import (
     counterpart,
     named_tensors,
     prefix,
+    save_archive,
     tensors_of,
 )
 from tflq.comparison.goldens.manifest import GoldenDocument
@@ -90,11 +90,20 @@ RUNTIME: Mapping[str, type | tuple[type]] = {
 }
 
 
-def load_archive(path: str | os.PathLike[str]) -> Golden:
-    """Read an `.npz` archive. Raise GoldenError if it is not one, FileAccessError if it cannot be read."""
+def load_archive(path: str | os.PathLike[str], *, on_demand: bool = False) -> Golden:
+    """Read an `.npz` archive, its samples all at once or `on_demand`.
+
+    Raise GoldenError if it is not one, FileAccessError if it cannot be read.
+    """
+    with _archive(path, streamed=on_demand) as archive:
+        return _golden(os.fspath(path), archive, on_demand)
+
+
+@contextmanager
+def _archive(path: str | os.PathLike[str], *, streamed: bool) -> Iterator[Archive]:
     try:
-        with opened(path) as archive:
-            return _golden(os.fspath(path), archive)
+        with opened(path, streamed=streamed) as archive:
+            yield archive
     except (InputError, LimitError) as error:
         raise GoldenError(str(error)) from error
 
@@ -105,7 +114,7 @@ def model_of_archive(path: str | os.PathLike[str]) -> str:
         return str(_facts(archive, os.fspath(path)).get("model_sha256", ""))
 
 
-def _golden(path: str, archive: Archive) -> Golden:
+def _golden(path: str, archive: Archive, on_demand: bool) -> Golden:
     facts = _facts(archive, path)
     steps = [step_of(step, f"{path}: steps") for step in facts.get("steps", ())]
     samples = _samples(archive, [prefix(signature) for signature, _ in steps])
@@ -113,10 +122,20 @@ def _golden(path: str, archive: Archive) -> Golden:
         raise GoldenError(f"{path}: is not a golden: it has no entries s0_out0 ...; for a dump use tflq explain --dump")
     if not samples or facts.get("samples", len(samples)) != len(samples):
         raise GoldenError(f"{path}: expected {facts.get('samples', 'some')} samples, got {len(samples)}")
-    every = enumerate(zip(samples, steps or [(None, False)] * len(samples), strict=True))
-    observations = tuple(_observation(archive, k, indices, *step) for k, (indices, step) in every)
-    if not any(observation.outputs for observation in observations):
+    if not any(indices["out"] for indices in samples):
         raise GoldenError(f"{path}: has no outputs (entries s0_out0 ...)")
+    every = list(zip(samples, steps or [(None, False)] * len(samples), strict=True))
+
+    def read(k: int, whole: bool) -> Observation:
+        indices, step = every[k]
+        with _archive(path, streamed=True) as again:
+            return _observation(again, k, indices if whole else {**indices, "t": set()}, *step)
+
+    observations: Sequence[Observation]
+    if on_demand:
+        observations = StoredTensor(len(every), read, steps=[step for _, step in every])
+    else:
+        observations = tuple(_observation(archive, k, indices, *step) for k, (indices, step) in enumerate(every))
     return Golden(
         observations=observations,
         tensors=facts.get("tensors", False),
@@ -455,8 +474,8 @@ def _array(store: Store, name: Any) -> Array:
     return array
 
 
-def load_golden(path: PathLike) -> Golden:
-    """Read a golden. Samples of a bundle are read on demand.
+def load_golden(path: PathLike, *, on_demand: bool = False) -> Golden:
+    """Read a golden. Samples of a bundle are read on demand, those of an archive if `on_demand`.
 
     Raises:
         GoldenError: It is not a golden, or is damaged.
@@ -467,22 +486,19 @@ def load_golden(path: PathLike) -> Golden:
         4
     """
     path = local_path(path)
-    return load_bundle(path) if is_bundle(path) else load_archive(path)
+    return load_bundle(path) if is_bundle(path) else load_archive(path, on_demand=on_demand)
 
 
 def save_golden(parts: Iterable[Golden], path: PathLike) -> None:
     """Write goldens of one model as one, a bundle or an archive.
 
     A folder, a name that ends in .zip or /, or a URL becomes a bundle; any other path an archive. See `save_bundle` for
-    `parts`.
+    `parts`, which may be produced during writing.
     """
     if is_bundle_name(path):
         save_bundle(path, parts)
         return
-    first, *others = parts
-    whole = reduce(Golden.together, others, first)
-    observations = tuple(one for part in (first, *others) for one in part.observations)
-    replace(whole, observations=observations).save(local_path(path))
+    save_archive(local_path(path), parts)
 
 
 def check_golden_output(path: PathLike, sources: Iterable[PathLike] = (), *, replaces: bool) -> None:

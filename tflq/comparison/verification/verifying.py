@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 from tflq.comparison.evidence.dumps import golden_at
 from tflq.comparison.goldens.golden import Golden, Tolerance, counterpart, fit, match, own_profile, runnable
 from tflq.comparison.goldens.record import observe
-from tflq.comparison.goldens.stored import check_golden_output, is_bundle_name, load_golden, require_model, save_golden
+from tflq.comparison.goldens.stored import check_golden_output, load_golden, require_model, save_golden
 from tflq.comparison.inputs.prepare import InputPreparation, Numbers, preparation
 from tflq.comparison.inputs.read import Feed, Feeds, InputSource, make_feeds, make_inputs
 from tflq.comparison.results import CompareMode, OperatorResult, Status, TensorResult, Verdict, apart
@@ -184,8 +184,8 @@ def record(
 ) -> Golden:
     """Run a real runtime and return its results as a golden, saved at `output` if one is given.
 
-    A path that ends in .zip or /, or is a URL, becomes a bundle, which is written while the runtime runs and read on
-    demand. Any other path becomes an `.npz` archive.
+    A path that ends in .zip or /, or is a URL, becomes a bundle, any other path an `.npz` archive. Either is written
+    while the runtime runs, and the result reads its samples from there on demand.
 
     Raises:
         FileAccessError: `output` cannot be written, or is an input file; raised before anything runs.
@@ -201,13 +201,10 @@ def record(
     target, runtime = subject(model), runtime_by_name(against, python=python)
     parts = runnable(signed(target.model, signature), runtime)
     fed = make_feeds(parts, inputs, samples, seed, preparation(mean, std, quantize_inputs, bgr))
-    if output is not None and is_bundle_name(output):
-        save_golden(_observe(target, runtime, fed, all_tensors=all_tensors), output)
-        return load_golden(output)
-    golden = observe(target, runtime, fed, all_tensors=all_tensors)
-    if output is not None:
-        save_golden([golden], output)
-    return golden
+    if output is None:
+        return observe(target, runtime, fed, all_tensors=all_tensors)
+    save_golden(_observe(target, runtime, fed, all_tensors=all_tensors), output)
+    return replace(load_golden(output, on_demand=True), inputs=fed.facts)
 
 
 def _observe(target: Subject, runtime: Runtime, fed: Feeds, *, all_tensors: bool) -> Iterator[Golden]:

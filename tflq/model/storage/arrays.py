@@ -278,42 +278,44 @@ def _directory(source: str, raw: IO[bytes]) -> zipfile.ZipFile:
         raise InputError(f"is not a readable .npz archive ({error})", name=source) from error
 
 
-def write_arrays(path: PathLike, arrays: Mapping[str, Array], *, compress: bool = False) -> dict[str, str]:
+def write_arrays(
+    path: PathLike, arrays: Mapping[str, Array] | Iterable[tuple[str, Array]], *, compress: bool = False
+) -> dict[str, str]:
     """Write an archive; equal arrays give equal bytes. Return the key of each name. See `output.written`.
+
+    Pairs of name and array are written as they come; no more than one is kept.
 
     Raises:
         FileAccessError: The path cannot be written.
         ValueError: An array holds Python objects.
     """
-    keys = keys_of(arrays)
-    renamed = {key: name for name, key in keys.items() if key != name}
-    entries = {keys[name]: array for name, array in arrays.items()}
-    if renamed:
-        entries[MANIFEST] = np.frombuffer(json.dumps(renamed).encode(), np.uint8)
     method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+    keys: dict[str, str] = {}
+    taken = {MANIFEST}
     with written(path) as raw, zipfile.ZipFile(raw, "w", method) as file:
-        for key, array in entries.items():
-            info = zipfile.ZipInfo(key + _SUFFIX, _FIRST_DAY)
-            info.compress_type = method
-            with file.open(info, "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
+        for name, array in arrays.items() if isinstance(arrays, Mapping) else arrays:
+            keys[name] = _new_key(name, taken)
+            _write(file, keys[name], array, method)
+        renamed = {key: name for name, key in keys.items() if key != name}
+        if renamed:
+            _write(file, MANIFEST, np.frombuffer(json.dumps(renamed).encode(), np.uint8), method)
     return keys
 
 
-def keys_of(names: Iterable[str]) -> dict[str, str]:
-    """Return, by name, a unique key that is a safe file name wherever the archive is unpacked."""
-    names = tuple(names)
-    taken = {name for name in names if _is_harmless(name)} | {MANIFEST}
-    keys = {}
-    for position, name in enumerate(names):
-        key = name
-        if not _is_harmless(name):
-            key = f"name_{position}"
-            while key in taken:
-                key += "_"
-            taken.add(key)
-        keys[name] = key
-    return keys
+def _write(file: zipfile.ZipFile, key: str, array: Array, method: int) -> None:
+    info = zipfile.ZipInfo(key + _SUFFIX, _FIRST_DAY)
+    info.compress_type = method
+    with file.open(info, "w", force_zip64=True) as entry:
+        np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
+
+
+def _new_key(name: str, taken: set[str]) -> str:
+    """Return a key that is not taken, a safe file name wherever the archive is unpacked; it is then taken."""
+    key = name if _is_harmless(name) else f"name_{len(taken)}"
+    while key in taken:
+        key += "_"
+    taken.add(key)
+    return key
 
 
 def _is_harmless(name: str) -> bool:
