@@ -17,10 +17,10 @@ from support import commands, suites
 from support.commands import validate
 from tflq.face.report.verbs.quantize_texts import conclusion_text
 from tflq.model.ir import TensorType, view
-from tflq.quantization.advice import Advice, Measured, advise, costly_operators
+from tflq.quantization.advice import Advice, Measured, advise, costly_operators, to_try
 from tflq.quantization.judge.trials import Sensitivity
 from tflq.quantization.quarters import remarks_about
-from tflq.quantization.recipe import Recipe
+from tflq.quantization.recipe import Methods, Recipe
 from tflq.quantization.samples import Calibration
 
 GOLDEN = suites.ROOT / "golden" / "models"
@@ -61,6 +61,15 @@ def operators_of(path: Path) -> tuple[int, int]:
     graph = view(tflq.load(path))
     made = [graph.tensors[o.outputs[0]].type for o in graph.ops if o.builtin not in ("QUANTIZE", "DEQUANTIZE")]
     return made.count(TensorType.FLOAT32), made.count(TensorType.INT16)
+
+
+def test_a_portable_model_gets_no_options_that_it_cannot_have() -> None:
+    result = tflq.quantize(FLOAT, digits(4), Recipe(candidates=(Methods(),)))
+    for portable in ((), ("all",)):
+        recipe = Recipe(candidates=(Methods(),), portable=portable, float_tail="none" if portable else "auto")
+        tried = [words for words, _ in to_try(tflq.load(FLOAT), recipe, result, is_evaluated=True)]
+        assert (("--mode", "int16x8") in tried) is not bool(portable)
+        assert tried
 
 
 @pytest.mark.slow

@@ -24,7 +24,6 @@ pytestmark = [
 #: Network -> its data, the metric, the float model's value, and the most that one configuration may lose.
 NETWORKS = {
     "yolo_px640": ("shapes", "mAP50-95", 0.820, 0.015),
-    "yolo_px": ("shapes", "mAP50-95", 0.820, 0.015),
     "seg": ("seg", "mIoU", 0.8575, 0.01),
     "sr": ("sr", "PSNR", 36.23, 0.4),
 }

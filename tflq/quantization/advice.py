@@ -139,7 +139,7 @@ def _candidates(
     for count in sorted({1, len(costly)} if costly else ()):
         words = tuple(word for operator in costly[:count] for word in ("--keep-float", operator))
         yield words, replace(recipe, keep_float=(*recipe.keep_float, *costly[:count]))
-    if recipe.mode in _WIDER:
+    if recipe.mode in _WIDER and not recipe.portable:
         yield ("--mode", _WIDER[recipe.mode]), replace(recipe, mode=Mode(_WIDER[recipe.mode]))
     takes_budget = recipe.budget is None and not recipe.portable and not recipe.runtimes
     if (

@@ -85,7 +85,7 @@ def test_no_planted_geometry_passes_smoke() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 5, 9, 12, 18, 30])
+@pytest.mark.parametrize("seed", [5, 9, 30])
 def test_no_planted_geometry_is_claimed(seed: int) -> None:
     device = planted(seed)
     (subject,) = subjects(["int8"], [device.op])

@@ -22,7 +22,7 @@ FLOAT = suites.ROOT / "golden" / "models" / "digits_autoencoder_float.tflite"
 DOCUMENTED = frozenset({0, 1, 2, 3, 4, 5})
 #: Odd values at each place of a file.
 EACH = 2
-THOROUGH = pytest.param(40, marks=pytest.mark.slow, id="thorough")
+THOROUGH = pytest.param(12, marks=pytest.mark.slow, id="thorough")
 
 #: Verbs that read an archive of numbers, quick ones.
 READERS = {

@@ -15,7 +15,7 @@ from tflq.devices.suites.target import target_of
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("work")
-    make_suite(str(place / "suite.npz"), SuiteOrder(profile="tflite-2.14-ref", level="smoke", every=25))
+    make_suite(str(place / "suite.npz"), SuiteOrder(profile="tflite-2.14-ref", level="smoke", every=120))
     run_suite(str(place / "suite.npz"), target_of("profile:litert-opt"), work=str(place / "work"))
     return place / "work"
 
