@@ -8,6 +8,7 @@ import tracemalloc
 import zipfile
 from dataclasses import asdict, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
 import numpy as np
@@ -54,6 +55,25 @@ def test_a_recording_is_written_as_the_runtime_runs(
     assert isinstance(made.observations, StoredTensor)
     assert verify(MODEL, made).verdict is Verdict.SAME
     assert not any(one.tensors for one in made.plain().observations)
+
+
+def test_many_samples_of_a_live_runtime_are_compared_from_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In batches, with the report of one batch; no folder stays, not even if the comparison fails."""
+    kept: list[str] = []
+
+    class Folder(TemporaryDirectory[str]):
+        def __enter__(self) -> str:
+            kept.append(self.name)
+            return super().__enter__()
+
+    whole = verify(MODEL, "litert-ref", samples=5, profile="litert-xnnpack").to_dict()
+    monkeypatch.setattr(verifying, "_MOST_SAMPLES", 2)
+    monkeypatch.setattr(verifying, "TemporaryDirectory", Folder)
+    assert verify(MODEL, "litert-ref", samples=5, profile="litert-xnnpack").to_dict() == whole
+    with pytest.raises(tflq.TflqError, match="NO_SUCH"):
+        verify(MODEL, "litert-ref", samples=5, tolerances={"NO_SUCH": 1})
+    assert len(kept) == 2
+    assert not any(map(os.path.exists, kept))
 
 
 def test_equal_goldens_give_equal_bytes_and_every_array_comes_back(golden: Golden, tmp_path: Path) -> None:

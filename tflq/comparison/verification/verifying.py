@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeAlias, cast
 
 from tflq.comparison.evidence.dumps import golden_at
@@ -32,7 +34,7 @@ from tflq.model.ir.model import enum
 from tflq.model.storage.stores import is_url
 from tflq.texts import Statement
 
-#: Number of samples that a runtime runs together for a bundle, and approximate limit on bytes of their tensors.
+#: Number of samples that a runtime runs together, and approximate limit on bytes of their tensors.
 _MOST_SAMPLES, _MOST_BYTES = 256, 256 << 20
 MODES = tuple(mode.value for mode in CompareMode)
 #: A runtime's name, a runtime, a golden file's path, or a golden.
@@ -94,51 +96,51 @@ def verify(
     target = subject(model)
     how = preparation(mean, std, quantize_inputs, bgr)
     every, parts = signed(target.model), signed(target.model, signature)
-    golden, path = _expectation(target, parts, against, inputs, samples, seed, python, report_progress, how)
-    require_model(path or "golden", golden.model_sha256, target.facts.sha256)
-    golden, note = fit(golden, every), ""
-    late = _late(golden.tolerances, date.today())
-    allowed = {t.operator: t.steps for t in golden.tolerances if t not in late}
-    _check_tolerated(tolerances or {}, parts)
-    tolerances = {**allowed, **(tolerances or {})}
-    if chosen is None:
-        chosen, note = counterpart(golden.runtime)
-    chosen, processor_note = match(chosen, golden.runtime)
-    fed = CompareMode(mode or (CompareMode.ISOLATED if golden.tensors else CompareMode.CUMULATIVE))
-    if fed == CompareMode.ISOLATED and not golden.tensors:
-        raise GoldenError(
-            f"{path or 'golden'}: holds outputs only; isolated mode needs a golden recorded with all tensors"
+    with _expectation(target, parts, against, inputs, samples, seed, python, report_progress, how) as (golden, path):
+        require_model(path or "golden", golden.model_sha256, target.facts.sha256)
+        golden, note = fit(golden, every), ""
+        late = _late(golden.tolerances, date.today())
+        allowed = {t.operator: t.steps for t in golden.tolerances if t not in late}
+        _check_tolerated(tolerances or {}, parts)
+        tolerances = {**allowed, **(tolerances or {})}
+        if chosen is None:
+            chosen, note = counterpart(golden.runtime)
+        chosen, processor_note = match(chosen, golden.runtime)
+        fed = CompareMode(mode or (CompareMode.ISOLATED if golden.tensors else CompareMode.CUMULATIVE))
+        if fed == CompareMode.ISOLATED and not golden.tensors:
+            raise GoldenError(
+                f"{path or 'golden'}: holds outputs only; isolated mode needs a golden recorded with all tensors"
+            )
+        found = compared(target.model, every, chosen, golden, report_progress, fed)
+        names = {part.name for part in parts}
+        found = tuple(one for part, one in zip(every, found, strict=True) if part.name in names)
+        operators = tuple(operator for one in found for operator in one.operators)
+        outputs = tuple(output for one in found for output in one.outputs)
+        if tolerances:
+            operators = tuple(_tolerating(operator, tolerances) for operator in operators)
+            outputs = tuple(_tolerating_output(parts, output, tolerances) for output in outputs)
+        report = Verification(
+            model=target.facts,
+            profile=chosen.name,
+            against=golden.runtime,
+            golden=path,
+            mode=fed,
+            inputs=golden.inputs,
+            operators=operators,
+            outputs=outputs,
+            notes=(
+                *filter(None, (note, processor_note)),
+                *golden.notes,
+                *(note for one in found for note in one.notes),
+                *map(_expired, late),
+                *guards(target.model, golden),
+            ),
+            operator_count=sum(len(view(part.model).ops) for part in parts),
+            apart=apart(target.model, every),
+            signatures=tuple(part.name for part in parts if part.name),
+            others=tuple(part.name for part in every if part.name not in names),
         )
-    found = compared(target.model, every, chosen, golden, report_progress, fed)
-    names = {part.name for part in parts}
-    found = tuple(one for part, one in zip(every, found, strict=True) if part.name in names)
-    operators = tuple(operator for one in found for operator in one.operators)
-    outputs = tuple(output for one in found for output in one.outputs)
-    if tolerances:
-        operators = tuple(_tolerating(operator, tolerances) for operator in operators)
-        outputs = tuple(_tolerating_output(parts, output, tolerances) for output in outputs)
-    report = Verification(
-        model=target.facts,
-        profile=chosen.name,
-        against=golden.runtime,
-        golden=path,
-        mode=fed,
-        inputs=golden.inputs,
-        operators=operators,
-        outputs=outputs,
-        notes=(
-            *filter(None, (note, processor_note)),
-            *golden.notes,
-            *(note for one in found for note in one.notes),
-            *map(_expired, late),
-            *guards(target.model, golden),
-        ),
-        operator_count=sum(len(view(part.model).ops) for part in parts),
-        apart=apart(target.model, every),
-        signatures=tuple(part.name for part in parts if part.name),
-        others=tuple(part.name for part in every if part.name not in names),
-    )
-    return report if profile is None else _explain(report, model, parts, golden, fed, signature, report_progress)
+        return report if profile is None else _explain(report, model, parts, golden, fed, signature, report_progress)
 
 
 def _explain(
@@ -209,15 +211,21 @@ def record(
 
 def _observe(target: Subject, runtime: Runtime, fed: Feeds, *, all_tensors: bool) -> Iterator[Golden]:
     """Yield the runtime's results for the samples, in batches of bounded size."""
-    kept = [t for graph in target.model.subgraphs for t in graph.tensors] if all_tensors else []
-    size = sum(8 * math.prod(max(1, n) for n in spec.shape) for spec in kept)
-    step = max(1, min(_MOST_SAMPLES, _MOST_BYTES // max(1, size)))
+    step = _at_once(target.model, all_tensors=all_tensors)
     sequences = fed.sequences()
     for first in range(0, len(sequences), step):
         steps = tuple(one for sequence in sequences[first : first + step] for one in sequence)
         yield observe(target, runtime, replace(fed, steps=steps), all_tensors=all_tensors)
 
 
+def _at_once(model: Model, *, all_tensors: bool) -> int:
+    """Return the number of samples of a batch."""
+    kept = [t for graph in model.subgraphs for t in graph.tensors] if all_tensors else []
+    size = sum(8 * math.prod(max(1, n) for n in spec.shape) for spec in kept)
+    return max(1, min(_MOST_SAMPLES, _MOST_BYTES // max(1, size)))
+
+
+@contextmanager
 def _expectation(
     target: Subject,
     parts: Sequence[Signed],
@@ -228,18 +236,28 @@ def _expectation(
     python: str | None,
     progress: Progress,
     how: InputPreparation,
-) -> tuple[Golden, str]:
-    """Return the golden to compare with, and the path of its file, if any."""
+) -> Iterator[tuple[Golden, str]]:
+    """Yield the golden to compare with, and the path of its file, if any.
+
+    What a runtime computes is on the disk meanwhile if it is more than one batch of samples.
+    """
     if isinstance(against, Golden) or _is_path(against):
         if python is not None:
             raise OptionError("a golden file needs no runtime: do not give python")
         golden = against if isinstance(against, Golden) else golden_at(target.model, against)  # type: ignore[arg-type]
         path = "" if isinstance(against, Golden) else os.fspath(against)  # type: ignore[arg-type]
-        return _with_inputs(golden, path, target.model, inputs, how), path
+        yield _with_inputs(golden, path, target.model, inputs, how), path
+        return
     runtime = runtime_by_name(against, python=python)  # type: ignore[arg-type]
     fed = make_feeds(runnable(parts, runtime), inputs, samples, seed, how)
     progress(f"running {runtime.name}", 0, 1)
-    return observe(target, runtime, fed, all_tensors=True), ""
+    if len(fed.sequences()) <= _at_once(target.model, all_tensors=True):
+        yield observe(target, runtime, fed, all_tensors=True), ""
+        return
+    with TemporaryDirectory(prefix="tflq-") as folder:
+        place = os.path.join(folder, "golden", "")
+        save_golden(_observe(target, runtime, fed, all_tensors=True), place)
+        yield replace(load_golden(place), inputs=fed.facts), ""
 
 
 def _with_inputs(golden: Golden, path: str, model: Model, inputs: Feed, how: InputPreparation) -> Golden:
