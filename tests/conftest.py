@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -32,6 +33,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--without-passed", metavar="FILE", help="Leave out the tests that FILE names.")
     parser.addoption("--costs", metavar="FILE", help="Write the processor time of every test.")
     parser.addoption("--budget", choices=("check", "write"), help="Compare the cost with tests/budget.json, or set it.")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let a worker that has run its share take tests of the others: shares of as many tests differ widely in time."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
 
 
 def pytest_report_header() -> str:

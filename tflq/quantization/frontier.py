@@ -29,7 +29,6 @@ Progress reports of work.
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
 import tempfile
 import time
@@ -45,6 +44,7 @@ from typing import IO, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from tflq.engine.api.many import processors
 from tflq.engine.interpreter import Plan, State, Step, make_plan, run
 from tflq.engine.interpreter.evaluation import variable
 from tflq.engine.interpreter.execution import run_step
@@ -523,7 +523,7 @@ def available() -> int:
     """Return the useful number of processes: the processors that this process may run on."""
     if "fork" not in multiprocessing.get_all_start_methods():
         return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return processors()
 
 
 def each(work: Work[T, R], items: Sequence[T], jobs: int, progress: Progress | None) -> Generator[R, None, None]:

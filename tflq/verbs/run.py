@@ -14,9 +14,9 @@ from tflq.comparison.inputs.prepare import InputPreparation, Numbers, image_path
 from tflq.comparison.inputs.read import FedSample, Feed, Feeds, from_files, input_specs, make_feeds, make_inputs
 from tflq.comparison.results import InputFacts
 from tflq.engine.api.files import ModelFacts, Source, Subject, subject
+from tflq.engine.api.many import run_each
 from tflq.engine.api.signature import Stepper
-from tflq.engine.interpreter import Plan, Trace, make_plan
-from tflq.engine.interpreter import run as run_plan
+from tflq.engine.interpreter import Trace
 from tflq.engine.kernels.kernel import Exactness
 from tflq.engine.profiles import Profile, by_name
 from tflq.errors import OptionError, UnknownNameError
@@ -134,23 +134,18 @@ class _Wanted:
 def _run_samples(
     target: Subject, chosen: Profile, samples: Sequence[Sequence[Array]], facts: InputFacts, wanted: _Wanted
 ) -> Ran:
-    """Run samples of a model without signatures; a plan is made for each form of their shapes."""
+    """Run samples of a model without signatures, several at a time if they are large."""
     graph = view(target.model)
     arrays: dict[str, Array] = {}
     promises: dict[str, Exactness] = {}
     texts: list[Top | None] = []
     values: dict[int, Array] = {}
     promised: dict[int, Exactness] = {}
-    plans: dict[object, Plan] = {}
-    for k, sample in enumerate(samples):
-        fed = dict(zip(graph.inputs, sample, strict=True))
-        shapes = {tensor: value.shape for tensor, value in fed.items()}
-        key = tuple(shapes.items())
-        plan = plans[key] = plans.get(key) or make_plan(target.model, chosen, input_shapes=shapes)
-        is_kept = wanted.values and k == 0
-        trace = run_plan(plan, fed, keep_all=wanted.all_tensors or is_kept)
-        if is_kept:
-            values = {**fed, **trace.values}
+    fed = (dict(zip(graph.inputs, sample, strict=True)) for sample in samples)
+    keeps_all = lambda k: wanted.all_tensors or (wanted.values and k == 0)  # noqa: E731
+    for k, trace in enumerate(run_each(target.model, chosen, fed, keeps_all)):
+        if wanted.values and k == 0:
+            values = dict(trace.values)
             promised = {tensor: trace.promise(tensor) for tensor in graph.outputs}
         prefix = f"s{k}_" if len(samples) > 1 else ""
         outputs = _name(target.model, trace, False)

@@ -7,6 +7,7 @@ import pytest
 
 import tflq
 from support import suites
+from tflq.engine.api import many
 from tflq.errors import InputError, OptionError, TypeMismatchError
 from tflq.typing import Array
 
@@ -61,3 +62,35 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(OptionError):
         tflq.run_many(path, [], threads=0)
     assert tflq.run_many(path, []) == []
+
+
+def test_samples_that_are_worth_it_run_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    path, asked = MODELS / "digits_autoencoder_int8.tflite", []
+    monkeypatch.setattr(many, "in_threads", lambda work, items, threads: asked.append(threads) or map(work, items))
+    monkeypatch.setattr(many, "processors", lambda: 3)
+    alone = tflq.run(path, samples=4).arrays
+    monkeypatch.setattr(many, "_WORTH", 0)
+    together = tflq.run(path, samples=4).arrays
+    monkeypatch.undo()
+    assert asked == [1, 3]
+    monkeypatch.setattr(many, "_WORTH", 0)
+    for found in (together, tflq.run(path, samples=4, all_tensors=True).arrays):
+        assert all(np.array_equal(found[name], value) for name, value in alone.items())
+
+
+def test_the_first_error_ends_threads_and_later_samples_do_not_begin() -> None:
+    begun: list[int] = []
+
+    def work(k: int) -> int:
+        begun.append(k)
+        if k in (3, 5):
+            raise ValueError(k)
+        return -k
+
+    got = []
+    with pytest.raises(ValueError, match="3"):
+        got.extend(many.in_threads(work, iter(range(10**6)), 2))
+    assert got == [0, -1, -2]
+    assert len(begun) < 20
+    assert list(many.in_threads(lambda k: -k, range(100), 3)) == [-k for k in range(100)]
+    assert list(many.in_threads(abs, [], 3)) == []

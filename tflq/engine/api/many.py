@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +36,10 @@ from tflq.model.surgery.tap import with_constant
 from tflq.texts import Documented, display_by
 from tflq.typing import Array
 
+T = TypeVar("T")
+R = TypeVar("R")
+#: Passes of innermost loops from which a run is worth a thread.
+_WORTH = 1 << 20
 #: One sample: an array for each input of the graph, in order; or the array if there is one input.
 Sample = Any
 
@@ -43,7 +49,7 @@ def run_many(
     inputs: Iterable[Sample],
     *,
     profile: str | Profile = "litert-ref",
-    threads: int = 1,
+    threads: int | None = None,
     limits: Limits | None = None,
 ) -> list[list[Array]]:
     """Return the outputs of `model` for every sample, in the order of the samples and of the graph's outputs.
@@ -55,7 +61,8 @@ def run_many(
         model: A `.tflite` file, the bytes of one, or a Model.
         inputs: Samples, each a sequence of arrays, one for each input of the graph; or an array for the only input.
         profile: The arithmetic: a name or a Profile.
-        threads: The number of samples that run at the same time; results do not depend on it.
+        threads: The number of samples that run at the same time; results do not depend on it. None: one for each
+            processor, or one if a sample takes less than about a tenth of a millisecond.
         limits: The limits on memory and work, for each sample.
 
     Raises:
@@ -68,13 +75,60 @@ def run_many(
         >>> len(results), results[0][0].shape
         (3, (1, 10))
     """
-    if threads < 1:
+    if threads is not None and threads < 1:
         raise OptionError("is too small", name="threads", expected="1 or more", got=threads)
-    batch = _Batch(load(model), by_name(profile), limits)
+    read = load(model)
+    outputs, fed = view(read).outputs, (_inputs_of(read, k, sample) for k, sample in enumerate(inputs))
+    traces = run_each(read, by_name(profile), fed, threads=threads, limits=limits)
+    return [[trace.values[tensor] for tensor in outputs] for trace in traces]
+
+
+def run_each(
+    model: Model,
+    profile: Profile,
+    samples: Iterable[Mapping[int, Array]],
+    keeps_all: Callable[[int], bool] = lambda number: False,
+    threads: int | None = None,
+    limits: Limits | None = None,
+) -> Iterator[Trace]:
+    """Yield the traces of all samples, by tensor, in order; see `run_many`. All tensors are in those that `keeps_all`.
+
+    Arrays of a trace belong to the caller.
+    """
+    batch, stream = _Batch(model, profile, limits), iter(samples)
+    first = next(stream, None)
+    if first is None:
+        return
+    chosen = batch.threads(first) if threads is None else threads
+    numbered = enumerate(chain([first], stream))
+    yield from in_threads(lambda one: batch.run(one[1], keep_all=keeps_all(one[0])), numbered, chosen)
+
+
+def processors() -> int:
+    """Return the number of processors that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
+    """Yield the results of all items in order; at most `threads` are computed at a time, and a few wait to be taken.
+
+    The first error of an item, in order, ends it: no further items begin.
+    """
     if threads == 1:
-        return [batch.run(number, sample) for number, sample in enumerate(inputs)]
+        yield from map(work, items)
+        return
+    waiting: deque[Future[R]] = deque()
     with ThreadPoolExecutor(threads, "tflq") as pool:
-        return list(pool.map(lambda numbered: batch.run(*numbered), enumerate(inputs)))
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) >= 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for one in waiting:
+                one.cancel()
 
 
 class _Batch:
@@ -82,19 +136,23 @@ class _Batch:
 
     def __init__(self, model: Model, profile: Profile, limits: Limits | None) -> None:
         self._model, self._profile, self._limits = model, profile, limits
-        self._plans: dict[tuple[Shape, ...], Plan] = {}
+        self._plans: dict[tuple[tuple[int, Shape], ...], Plan] = {}
         self._making, self._own = threading.Lock(), threading.local()
 
-    def run(self, number: int, sample: Sample) -> list[Array]:
-        """Return the outputs for one sample."""
-        inputs = self._inputs(number, sample)
-        plan = self._plan(tuple(value.shape for value in inputs.values()), list(inputs))
+    def threads(self, inputs: Mapping[int, Array]) -> int:
+        """Return how many threads are worth while for samples like this one."""
+        return processors() if self._plan(inputs).cost.work >= _WORTH else 1
+
+    def run(self, inputs: Mapping[int, Array], *, keep_all: bool) -> Trace:
+        """Return the trace of one sample."""
+        plan = self._plan(inputs)
         if any(step.kernel.session for step in plan.steps):  # called subgraphs are planned during the run
             with self._making:
-                trace = run(plan, inputs)
-        else:
-            trace = run(plan, inputs, self._state(plan))
-        return [trace.values[tensor].copy() for tensor in plan.outputs]
+                return run(plan, inputs, keep_all=keep_all, copy_inputs=True)
+        if keep_all:
+            return run(plan, inputs, keep_all=True, copy_inputs=True)
+        trace = run(plan, inputs, self._state(plan))
+        return replace(trace, values={tensor: value.copy() for tensor, value in trace.values.items()})
 
     def _state(self, plan: Plan) -> State:
         """Return a state of this thread without variables; its routine is kept."""
@@ -105,26 +163,28 @@ class _Batch:
         states[id(plan)] = before
         return before
 
-    def _plan(self, shapes: tuple[Shape, ...], tensors: Sequence[int]) -> Plan:
+    def _plan(self, inputs: Mapping[int, Array]) -> Plan:
+        shapes = tuple((tensor, value.shape) for tensor, value in inputs.items())
         with self._making:
             if shapes not in self._plans:
-                by_tensor = dict(zip(tensors, shapes, strict=True))
-                plan = make_plan(self._model, self._profile, input_shapes=by_tensor, limits=self._limits)
+                plan = make_plan(self._model, self._profile, input_shapes=dict(shapes), limits=self._limits)
                 self._plans[shapes] = plan
             return self._plans[shapes]
 
-    def _inputs(self, number: int, sample: Sample) -> dict[int, Array]:
-        graph = view(self._model)
-        values = [sample] if hasattr(sample, "dtype") else list(sample)
-        if len(values) != len(graph.inputs):
-            raise InputError("number of arrays", name=f"sample {number}", expected=len(graph.inputs), got=len(values))
-        inputs = {}
-        for tensor, value in zip(graph.inputs, values, strict=True):
-            spec = graph.tensors[tensor]
-            shape = open_shape(spec)
-            rank = None if shape is None else (-1,) * len(shape)
-            inputs[tensor] = admit(value, spec.type, rank, f"sample {number}, {spec.name or f'#{tensor}'}")
-        return inputs
+
+def _inputs_of(model: Model, number: int, sample: Sample) -> dict[int, Array]:
+    """Return a sample's arrays by tensor."""
+    graph = view(model)
+    values = [sample] if hasattr(sample, "dtype") else list(sample)
+    if len(values) != len(graph.inputs):
+        raise InputError("number of arrays", name=f"sample {number}", expected=len(graph.inputs), got=len(values))
+    inputs = {}
+    for tensor, value in zip(graph.inputs, values, strict=True):
+        spec = graph.tensors[tensor]
+        shape = open_shape(spec)
+        rank = None if shape is None else (-1,) * len(shape)
+        inputs[tensor] = admit(value, spec.type, rank, f"sample {number}, {spec.name or f'#{tensor}'}")
+    return inputs
 
 
 #: Plans that a part keeps: few, since each may hold prepared constants.

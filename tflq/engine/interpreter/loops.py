@@ -47,7 +47,7 @@ class Calls:
             self.calls.append(each.bound() if isinstance(each, Copying) else each)
 
     def extend(self, step: Step, other: Calls) -> None:
-        """Add the calls that a step makes of another routine: each, or one for all if there are very many."""
+        """Add the calls of another routine for a step: each, or one for all if there are very many."""
         if len(self.calls) + len(other.calls) <= _MOST_CALLS:
             self.steps += other.steps
             self.calls += other.calls
