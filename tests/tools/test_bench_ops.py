@@ -42,13 +42,26 @@ def test_the_largest_ratio_of_each_choice_of_types_counts() -> None:
     assert line.split() == ["5.00", "0.50", "10", "us", "ADD", "int8"]
 
 
+def test_the_steepest_draw_of_each_choice_of_types_counts() -> None:
+    models = [row("ADD", "int8", 100, 150), row("ADD", "int8", 10, 60), row("ADD", "int8", 15, 1)]
+    other = [models[0] | {"number": 1, "tflq": 96.0}, models[1] | {"number": 1}]
+    unknown = [row("MUL", "int8", 10, 60), row("MUL", "int8", 15, 90), {"error": "no"}]
+    ((slope, found),) = bench_ops.slopes([*models, *other, *unknown])
+    assert slope == pytest.approx((150 - 60) / (100 - 10))
+    assert [one["litert"] for one in found] == [10, 15, 100]
+    assert bench_ops.slope_line(slope, found).split()[:5] == ["1.00", "ADD", "int8", "6.00", "at"]
+    assert bench_ops.targets_of("500,50") == [50, 500]
+
+
 @pytest.mark.slow
 def test_an_operator_is_measured(tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     file = tmp_path / "table.json"
-    command = [sys.executable, str(TOOL), "--ops", "NEG", "--draws", "1", "--target", "20", "--json", str(file)]
+    command = [sys.executable, str(TOOL), "--ops", "NEG", "--draws", "1", "--targets", "20,80", "--json", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     table = json.loads(file.read_text("utf-8"))
     assert {r["op"] for r in table} == {"NEG"}
+    assert all(r["work"] > 0 for r in table if "error" not in r)
+    assert float(done.stdout.split()[0]) == pytest.approx(bench_ops.slopes(table)[0][0], abs=0.01)
     assert all(r["litert"] > 0 and r["tflq"] > 0 for r in table if "error" not in r)
