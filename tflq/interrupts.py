@@ -1,4 +1,4 @@
-"""Long work: progress reports, and Ctrl-C held back while imports run.
+"""Long work: progress reports, ends of threads, and Ctrl-C held back while imports run.
 
 Delay Ctrl-C while modules are imported or functions are compiled.
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType, ModuleType
@@ -71,3 +71,36 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 def silent(what: str, done: int, total: int) -> None:
     """Ignore progress."""
+
+
+#: Threads whose work nobody waits for.
+_LEFT: set[int] = set()
+_LEAVING = threading.Lock()
+
+
+class LeftAlone(BaseException):
+    """Ends a thread whose work nobody waits for."""
+
+
+def checkpoint() -> None:
+    """End this thread if nobody waits for its work. Called between parts of long work."""
+    if _LEFT and threading.get_ident() in _LEFT:
+        raise LeftAlone
+
+
+def leave(threads: Iterable[threading.Thread]) -> None:
+    """Let threads that `leavable` runs in end at their next checkpoint."""
+    with _LEAVING:
+        _LEFT.update(thread.ident for thread in threads if thread.ident is not None and thread.is_alive())
+
+
+@contextmanager
+def leavable() -> Iterator[None]:
+    """Run what a thread does until it is left alone."""
+    try:
+        yield
+    except LeftAlone:
+        pass
+    finally:
+        with _LEAVING:
+            _LEFT.discard(threading.get_ident())

@@ -68,13 +68,21 @@ def endless_loop() -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("stage", "model"),
-    [(READING, many_operators), (PLANNING, many_operators), (EVALUATING, wide_windows), (EVALUATING, endless_loop)],
-    ids=["reading", "planning", "a long kernel", "an endless loop"],
+    ("stage", "model", "samples"),
+    [
+        (READING, many_operators, 1),
+        (PLANNING, many_operators, 1),
+        (EVALUATING, wide_windows, 1),
+        (EVALUATING, wide_windows, 9),
+        (EVALUATING, endless_loop, 1),
+        (EVALUATING, endless_loop, 9),
+    ],
+    ids=["reading", "planning", "a long kernel", "long kernels in threads", "an endless loop", "loops in turn"],
 )
-def test_it_ends_soon_after_the_signal(stage: str, model: Callable[[], bytes], tmp_path: Path) -> None:
+def test_it_ends_soon_after_the_signal(stage: str, model: Callable[[], bytes], samples: int, tmp_path: Path) -> None:
     (tmp_path / "m.tflite").write_bytes(model())
     words = ["run", str(tmp_path / "m.tflite"), "-o", str(tmp_path / "out.npz"), "--work-limit", str(10**18)]
+    words += ["--samples", str(samples)]
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, stage, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import tflq
 from support import suites
 from tflq.engine.api import many
 from tflq.errors import InputError, OptionError, TypeMismatchError
+from tflq.interrupts import LeftAlone, checkpoint
 from tflq.typing import Array
 
 MODELS = suites.ROOT / "golden" / "models"
@@ -94,3 +97,24 @@ def test_the_first_error_ends_threads_and_later_samples_do_not_begin() -> None:
     assert len(begun) < 20
     assert list(many.in_threads(lambda k: -k, range(100), 3)) == [-k for k in range(100)]
     assert list(many.in_threads(abs, [], 3)) == []
+
+
+def test_threads_whose_results_nobody_takes_end_at_a_checkpoint() -> None:
+    ends: list[BaseException] = []
+
+    def work(k: int) -> int:
+        try:
+            while k:
+                checkpoint()
+        except BaseException as error:
+            ends.append(error)
+            raise
+        return k
+
+    before = threading.active_count()
+    results = many.in_threads(work, iter([0, 1, 1, 1]), 2)
+    assert next(results) == 0
+    results.close()
+    assert [type(end) for end in ends] == [LeftAlone, LeftAlone]
+    assert threading.active_count() == before
+    checkpoint()  # this thread goes on

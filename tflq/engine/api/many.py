@@ -13,9 +13,11 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,6 +32,7 @@ from tflq.engine.jit.compiled import Compilations, heard
 from tflq.engine.kernels.kernel import Operand, Shape
 from tflq.engine.profiles import Profile, by_name
 from tflq.errors import InputError, OptionError, UndefinedResultError
+from tflq.interrupts import LeftAlone, leavable, leave
 from tflq.model.ir import GraphView, Model, OperatorView, view, with_graph
 from tflq.model.surgery.cut import cut
 from tflq.model.surgery.tap import with_constant
@@ -96,11 +99,11 @@ def run_each(
     Arrays of a trace belong to the caller.
     """
     batch, stream = _Batch(model, profile, limits), iter(samples)
-    first = next(stream, None)
-    if first is None:
-        return
-    chosen = batch.threads(first) if threads is None else threads
-    numbered = enumerate(chain([first], stream))
+    first = list(islice(stream, 2))
+    if len(first) < 2:
+        threads = 1
+    chosen = batch.threads(first[0]) if threads is None else threads
+    numbered = enumerate(chain(first, stream))
     yield from in_threads(lambda one: batch.run(one[1], keep_all=keeps_all(one[0])), numbered, chosen)
 
 
@@ -109,26 +112,54 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+#: Seconds for which threads that are left alone are waited for: longer than pieces of work take.
+_PATIENCE = 1.5
+
+
 def in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
     """Yield the results of all items in order; at most `threads` are computed at a time, and a few wait to be taken.
 
-    The first error of an item, in order, ends it: no further items begin.
+    The first error of an item, in order, or an interruption ends it: no further items begin, and work that goes on ends
+    at its next checkpoint.
     """
     if threads == 1:
         yield from map(work, items)
         return
+    tasks: SimpleQueue[tuple[Future[R], T] | None] = SimpleQueue()
+    workers = [threading.Thread(target=_serve, args=(work, tasks), name="tflq", daemon=True) for _ in range(threads)]
     waiting: deque[Future[R]] = deque()
-    with ThreadPoolExecutor(threads, "tflq") as pool:
-        try:
-            for item in items:
-                waiting.append(pool.submit(work, item))
-                if len(waiting) >= 2 * threads:
-                    yield waiting.popleft().result()
-            while waiting:
+    try:
+        for worker in workers:
+            worker.start()
+        for item in items:
+            waiting.append(Future())
+            tasks.put((waiting[-1], item))
+            if len(waiting) >= 2 * threads:
                 yield waiting.popleft().result()
-        finally:
-            for one in waiting:
-                one.cancel()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        with suppress(Empty):
+            while True:
+                tasks.get_nowait()
+        for _ in workers:
+            tasks.put(None)
+        if waiting:
+            leave(workers)
+        for worker in workers:
+            worker.join(_PATIENCE)
+
+
+def _serve(work: Callable[[T], R], tasks: SimpleQueue[tuple[Future[R], T] | None]) -> None:
+    with leavable():
+        while (task := tasks.get()) is not None:
+            future, item = task
+            try:
+                future.set_result(work(item))
+            except LeftAlone:
+                raise
+            except BaseException as error:
+                future.set_exception(error)
 
 
 class _Batch:

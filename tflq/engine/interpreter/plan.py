@@ -32,6 +32,7 @@ import numpy as np
 from tflq.engine.kernels.kernel import EXACT, Exactness, Kernel, Node, Operand, Prepared, Shape
 from tflq.engine.profiles import Profile
 from tflq.errors import LimitError, ModelError
+from tflq.interrupts import checkpoint
 from tflq.model.ir import CARRIER, GraphView, Model
 from tflq.typing import Array
 
@@ -97,6 +98,7 @@ class Meter:
 
     def spend(self, work: int, place: str) -> None:
         """Count work before it is done; raise a LimitError if it is too much."""
+        checkpoint()
         self.spent += work
         if self.spent > self.limit:
             raise LimitError(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tflq.engine.jit.compiled import Compiled
+from tflq.interrupts import checkpoint
 from tflq.typing import Array
 
 #: Largest number of passes through an innermost loop in one call that can be cut: about a tenth of a second.
@@ -59,6 +60,7 @@ class InPieces(Compiled[..., None]):
         else:
             for piece in self._pieces(args, work):
                 call(*piece)
+                checkpoint()
 
     def bound(self, *args: Any) -> Callable[[], None]:
         """Bind the call with these arguments; whether it is cut into pieces is decided now."""
@@ -100,6 +102,7 @@ def in_pieces(
 def _each(calls: Sequence[Callable[[], None]]) -> None:
     for call in calls:
         call()
+        checkpoint()
 
 
 class InSteps(Compiled[..., None]):
