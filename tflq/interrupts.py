@@ -73,17 +73,17 @@ def silent(what: str, done: int, total: int) -> None:
     """Ignore progress."""
 
 
-#: Threads whose work nobody waits for.
+#: Threads whose work is not waited for any longer.
 _LEFT: set[int] = set()
 _LEAVING = threading.Lock()
 
 
 class LeftAlone(BaseException):
-    """Ends a thread whose work nobody waits for."""
+    """Ends a thread whose work is not waited for any longer."""
 
 
 def checkpoint() -> None:
-    """End this thread if nobody waits for its work. Called between parts of long work."""
+    """End this thread if its work is not waited for any longer. Called between parts of long work."""
     if _LEFT and threading.get_ident() in _LEFT:
         raise LeftAlone
 
