@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 import tflq
 from support import suites
@@ -106,9 +107,17 @@ def test_a_result_has_a_model_a_report_and_is_saved(tmp_path: Path) -> None:
     assert again.sqnr == result.report.comparison.sqnr
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_told_and_blas_has_one_thread() -> None:
     told: list[tuple[str, int, int]] = []
-    tflq.quantize(GOLDEN, list(rows()), "fast", lambda *words: told.append(words))
+    threads: set[int] = set()
+
+    def tell(*words: Any) -> None:
+        told.append(words)
+        if len(told) < 200:
+            threads.update(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+
+    tflq.quantize(GOLDEN, list(rows()), "fast", tell)
+    assert threads <= {1}
     begun, _, work = next(words for words in told if words[0].startswith("configuration"))
     race = [(what, done) for what, done, total in told if total == work]
     assert begun == f"configuration 1 of at most {work // STEPS}"

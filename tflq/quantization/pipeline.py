@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from tflq.comparison.inputs.prepare import watch
 from tflq.engine.api.files import Source
 from tflq.engine.interpreter import make_plan
@@ -151,7 +153,7 @@ def quantize(
     if looped is not None:
         task = replace(task, reference=source, recipe=looped.renumbered(without_auto_norms(task.recipe)))
     facts = {} if resume is None else run_facts(source, recipe, samples)
-    with Journal(resume, facts) as notes:
+    with Journal(resume, facts) as notes, threadpool_limits(1, "blas"):  # threads that wait spend processor time, too
         result = _made(
             source,
             aim,
