@@ -84,7 +84,7 @@ def test_sums_of_steps_are_learned(sums: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(0, 24, 3))
 def test_drawn_devices_are_never_claimed_wrongly(seed: int, tmp_path: Path) -> None:
     device = ranged(seed)
     found = learned(device, UNARY)
