@@ -204,8 +204,9 @@ def _take_rows(x: Array, positions: Array, out: Array) -> None:
             raise IndexError("gather: a position lies outside")
     for o in range(x.shape[0]):
         for i in range(positions.size):
-            for byte in range(x.shape[2]):
-                out[o, i, byte] = x[o, positions[i], byte]
+            row, copy = x[o, positions[i]], out[o, i]
+            for byte in range(row.size):
+                copy[byte] = row[byte]
 
 
 _X = "float32|float16|bfloat16|uint8|int4|int8|int16|int32|int64|bool|string"

@@ -100,8 +100,9 @@ def _copy_runs(x: Array, out: Array, run: Int, counts: Shape, steps: Shape, plac
             for k in range(counts[2]):
                 source = i * steps[0] + j * steps[1] + k * steps[2]
                 place = i * places[0] + j * places[1] + k * places[2]
+                row, copy = x[source : source + run], out[place : place + run]
                 for byte in range(run):
-                    out[place + byte] = x[source + byte]
+                    copy[byte] = row[byte]
 
 
 def prepare_view(shape: Shape) -> Prepared:
