@@ -46,7 +46,7 @@ from tflq.engine.kernels.delegation import (
     ranked,
     result,
 )
-from tflq.engine.kernels.families.activation import clamp_in_place, float_range
+from tflq.engine.kernels.families.activation import float_range
 from tflq.engine.kernels.families.contraction import bias_of
 from tflq.engine.kernels.families.hybrid import HybridSums, check_quantized, is_blockwise, multiply_dynamically
 from tflq.engine.kernels.families.ordered import FusedProduct, open_range
@@ -60,6 +60,7 @@ from tflq.engine.kernels.kernel import (
     Prepared,
     Shape,
     filling,
+    in_turn,
     once_known,
     promising,
     valid,
@@ -68,11 +69,11 @@ from tflq.engine.kernels.validity import xnnpack
 from tflq.engine.numerics.arithmetic import Arithmetic
 from tflq.engine.numerics.codes import NumberClamp
 from tflq.engine.numerics.dynamic_range import (
-    BlockProduct,
     Blocks,
     Rescale,
+    multiply_blocks,
     multiply_quantized,
-    quantize_rows_float32,
+    quantize_centred,
     rescale_apart,
     rescale_fused,
 )
@@ -91,7 +92,7 @@ class OpData:
 
     shape: Shape  # of the output
     weights: Blocks
-    product: BlockProduct
+    lanes: int
     clamp: NumberClamp
 
 
@@ -129,16 +130,30 @@ def prepare_xnnpack_blocks(node: Node, arithmetic: Arithmetic) -> Prepared:
         node.refuse("the order in which XNNPACK adds sums of blocks is not known here", w)
     node.check(length % block == 0, "block size", w, expected=f"a divisor of {length}", got=block)
     scales = in_bfloat16(w.block_scales.reshape(units, length // block).astype(np.float32))
-    weights = Blocks(w.value, scales, block)
+    weights = Blocks.of(w.value, scales)
     return Prepared((shape,), OpData(shape, weights, arithmetic.xnnpack_blocks, float_range(node)), evaluate)
 
 
-def evaluate(data: OpData, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """Rounding: as `product`."""
-    units, length = data.weights.codes.shape
-    rows = quantize_rows_float32(np.ascontiguousarray(x).reshape(-1, length))
-    out = data.product(rows, data.weights, bias_of(bias, units, np.float32))
-    return clamp_in_place(out, *data.clamp).reshape(data.shape)
+@filling(lambda data, *_: (data.shape, np.float32))
+def evaluate(data: OpData, out: Array, x: Array, w: Array, bias: Array | None = None) -> Call:
+    """Rounding: as `multiply_blocks`."""
+    weights, (length, units) = data.weights, data.weights.codes.shape
+    rows, undefined = np.ascontiguousarray(x).reshape(-1, length), np.zeros(1, np.int8)
+    codes, row, point = np.empty(rows.shape, np.int16), np.empty(len(rows), np.float32), np.empty(len(rows), np.int32)
+    quantize = quantize_centred.bound(rows, codes, row, point, undefined)
+    multiply = multiply_blocks.bound(
+        codes,
+        row,
+        point,
+        weights.codes,
+        weights.scales,
+        weights.packed,
+        bias_of(bias, units, np.float32),
+        weights.sums(data.lanes),
+        *data.clamp,
+        out.reshape(-1, units),
+    )
+    return in_turn([partial(check_quantized, quantize, undefined), multiply])
 
 
 #: Weights of 4 and 2 bits fill whole bytes.

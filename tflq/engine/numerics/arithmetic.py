@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.engine.numerics.dynamic_range import BlockProduct, Rescale, rescale_fused
+from tflq.engine.numerics.dynamic_range import Rescale, rescale_fused
 from tflq.engine.numerics.eigen import FIRST_LEVEL_CACHE
 from tflq.engine.numerics.estimates import MultiplyAdd, round_apart
 from tflq.engine.numerics.stage_roundings import DoubleRounding, FloatRoundingEven, HalfUpTwice, SingleRounding
@@ -46,8 +46,8 @@ class Arithmetic:
     xnnpack_product: StageOf = FloatRoundingEven.of
     #: how XNNPACK rescales sums of quantized floats
     xnnpack_rescale: Rescale = rescale_fused
-    #: how XNNPACK adds sums of blocks whose weights have scales of their own; None if that is not known
-    xnnpack_blocks: BlockProduct | None = None
+    #: lanes in which XNNPACK adds sums of blocks whose weights have scales of their own; None if they are not known
+    xnnpack_blocks: int | None = None
     #: functions of floats by XNNPACK that depend on the vector extension
     xnnpack_functions: Functions = AVX2
     #: the floats that XNNPACK's leaky rectifiers multiply by the slope; subnormal ones are zeros by then

@@ -490,78 +490,99 @@ def rescale_apart(sums: Floats, row: Floats, weights: Floats, bias: Floats) -> N
     return np.asarray(sums * (weights * row) + bias)
 
 
-#: Inputs that one step of the AVX2 kernel reads, and lanes over which it spreads them: two in a row share a lane.
-_STEP, _LANES = 8, 4
-#: Inputs whose weights are summed at a time when they are packed: two steps.
+#: Inputs whose weights are summed at a time when they are packed.
 _PACKED = 16
+#: Inputs that one step reads; the AVX2 kernel spreads them over four lanes: two in a row share a lane.
+_STEP = 8
+#: Lanes of the AVX-512 VNNI kernels; codes are unsigned there: this is added to each.
+_ONE_LANE, _UNSIGNED = 1, 128
+#: Inputs of a block up to which float32 holds the sums of its products exactly.
+_EXACT = 1 << 13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """Weights (O, K) of four bits, in blocks of `size` along K, with a scale for each block (O, K / size), float32.
+    """Weights (K, O) of four bits, in blocks along K, with a scale for each block (K / size, O), bfloat16 as float32.
 
-    Scales are bfloat16 values. `size` is a multiple of 32.
+    `packed` (O,) is the amount that a zero point of 1 subtracts from each result. The size is a multiple of 32.
     """
 
     codes: NDArray[np.int8]
     scales: Floats
-    size: int
+    packed: Floats
+
+    @classmethod
+    def of(cls, codes: Ints8, scales: Floats) -> Blocks:
+        """Pack weights (O, K) with scales (O, K / size)."""
+        packed, size = np.zeros(len(codes), np.float32), codes.shape[1] // scales.shape[1]
+        for first in range(0, codes.shape[1], _PACKED):
+            part = codes[:, first : first + _PACKED].sum(1, np.int32).astype(np.float32)
+            packed = packed - part * scales[:, first // size]
+        return cls(np.ascontiguousarray(codes.T), np.ascontiguousarray(scales.T), packed)
+
+    def sums(self, lanes: int) -> Array:
+        """Return room for the sums of one block."""
+        is_exact = len(self.codes) // len(self.scales) <= _EXACT
+        return np.empty((lanes, self.codes.shape[1]), np.float32 if is_exact else np.float64)
 
 
-#: Rows (B, K), weights, bias (O,) -> results (B, O), float32.
-BlockProduct = Callable[[QuantizedRows, Blocks, Floats], Floats]
+@writes("sums", "out")
+@in_pieces(lambda codes, row, point, weights, *_: codes.size * weights.shape[1], codes="r", row="r", point="r", out="r")
+@compiled
+def multiply_blocks(
+    codes: Array,
+    row: Floats,
+    point: Ints32,
+    weights: Ints8,
+    scales: Floats,
+    packed: Floats,
+    bias: Floats,
+    sums: Array,
+    low: Real,
+    high: Real,
+    out: Floats,
+) -> None:
+    """Compute out = clamp(the rows of `codes` (B, K), int16, less their zero points `point`, times weights in blocks).
 
+    A result has a float32 sum for each lane of `sums` (lanes, O). The share of the zero point is a sum of its own, with
+    which the first lane begins: 16 weights at a time, times their block's scale; product and sum are each rounded. Sums
+    of blocks are fused multiply-adds. With four lanes, these are added in pairs, and scale and bias are fused; with one
+    lane, scale and bias are rounded apart, and codes are unsigned.
 
-def sum_in_four_lanes(rows: QuantizedRows, weights: Blocks, bias: Floats) -> Floats:
-    """Multiply as the AVX2 kernel does: four float32 sums a result, each over the inputs 2n and 2n + 1 modulo 8, added
-    in pairs.
+    The caller guarantees: `row` and `point` have B, `packed` and `bias` O elements, `weights` and `scales` are those of
+    Blocks, `out` is (B, O).
 
-    The share of the zero point is a sum of its own, added to the first: 16 weights at a time, times their block's
-    scale; product and sum are each rounded. Sums of blocks, and at the end scale and bias, are fused multiply-adds.
+    Source: XNNPACK, qd8-f32-qb4w-gemm-1x16c8-minmax-avx512vnni, qd8-f32-qb4w-gemm-1x4c8-minmax-avx2.
     """
-    (count, length), units = rows.codes.shape, len(weights.codes)
-    sums = np.zeros((count, units, _LANES), np.float32)
-    sums[..., 0] = _pack(weights) * rows.zero_point.astype(np.float32)[:, None]
-    for block in range(length // weights.size):
-        inputs = slice(block * weights.size, (block + 1) * weights.size)
-        codes, factors = (_lanes(values[:, inputs]) for values in (rows.codes, weights.codes))
-        exact = (codes @ factors.transpose(0, 2, 1)).transpose(1, 2, 0)  # below 2**24 up to 2**14 inputs a lane
-        sums = fuse(exact, weights.scales[:, block][None, :, None], sums)
-    total = (sums[..., 0] + sums[..., 1]) + (sums[..., 2] + sums[..., 3])
-    return fuse(total, rows.scale[:, None], bias[None, :])
-
-
-def sum_by_block(rows: QuantizedRows, weights: Blocks, bias: Floats) -> Floats:
-    """Multiply as the AVX-512 VNNI kernels do: one float32 sum a result, which begins with the share of the zero point.
-
-    Codes are unsigned there: 128 is added to each. Sums of blocks are fused multiply-adds; scale and bias are rounded
-    apart.
-
-    Source: XNNPACK, qd8-f32-qb4w-gemm-1x16c8-minmax-avx512vnni.
-    """
-    codes = rows.codes.astype(np.float64) + 128
-    zero_point = (rows.zero_point.astype(np.int64) + 128).astype(np.float32)
-    total = _pack(weights) * zero_point[:, None]
-    for block in range(codes.shape[1] // weights.size):
-        inputs = slice(block * weights.size, (block + 1) * weights.size)
-        exact = (codes[:, inputs] @ weights.codes[:, inputs].T.astype(np.float64)).astype(np.float32)
-        total = fuse(exact, weights.scales[None, :, block], total)
-    return np.asarray(total * rows.scale[:, None] + bias[None, :])
-
-
-def _pack(weights: Blocks) -> Floats:
-    """Return the amount that a zero point of 1 subtracts from each result, (O,)."""
-    total = np.zeros(len(weights.codes), np.float32)
-    for first in range(0, weights.codes.shape[1], _PACKED):
-        part = weights.codes[:, first : first + _PACKED].sum(1, np.int32).astype(np.float32)
-        total = total - part * weights.scales[:, first // weights.size]
-    return total
-
-
-def _lanes(codes: NDArray[np.int8]) -> Floats:
-    """Return codes (N, K) as float32 by lane, (lanes, N, K / lanes)."""
-    pairs = codes.reshape(len(codes), -1, _LANES, _STEP // _LANES)
-    return np.ascontiguousarray(pairs.transpose(2, 0, 1, 3), np.float32).reshape(_LANES, len(codes), -1)
+    lanes, units = sums.shape
+    size = weights.shape[0] // scales.shape[0]
+    total = np.empty((lanes, units), np.float32)
+    for b in range(codes.shape[0]):
+        zero = point[b] + (_UNSIGNED if lanes == _ONE_LANE else 0)
+        share = np.float32(zero)
+        for lane in range(lanes):
+            for n in range(units):
+                total[lane, n] = np.float32(packed[n] * share) if lane == 0 else np.float32(0)
+        for block in range(scales.shape[0]):
+            for lane in range(lanes):
+                for n in range(units):
+                    sums[lane, n] = 0
+            for k in range(0, size, 2):  # two in a row share a lane
+                at, taken = block * size + k, sums[k % _STEP * lanes // _STEP]
+                code, next_code = np.float32(codes[b, at] + zero), np.float32(codes[b, at + 1] + zero)
+                factors, next_factors = weights[at], weights[at + 1]
+                for n in range(units):
+                    taken[n] += code * np.float32(factors[n]) + next_code * np.float32(next_factors[n])
+            for lane in range(lanes):
+                for n in range(units):
+                    total[lane, n] = multiply_add_once(np.float32(sums[lane, n]), scales[block, n], total[lane, n])
+        for n in range(units):
+            if lanes == _ONE_LANE:
+                value = np.float32(np.float32(total[0, n] * row[b]) + bias[n])
+            else:
+                pairs = np.float32(np.float32(total[0, n] + total[1, n]) + np.float32(total[2, n] + total[3, n]))
+                value = multiply_add_once(pairs, row[b], bias[n])
+            out[b, n] = _held(value, low, high)
 
 
 #: Weights of a row that are packed together, and bytes of which each holds two: one of the first half and one of the

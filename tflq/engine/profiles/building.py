@@ -20,7 +20,7 @@ from tflq.engine.kernels.table import KernelTable
 from tflq.engine.kernels.tables.rows import kernels_of
 from tflq.engine.kernels.validity import RuntimeConditions
 from tflq.engine.numerics.arithmetic import STAGES, Arithmetic, below_zero, exact_real, prepared_real
-from tflq.engine.numerics.dynamic_range import rescale_apart, rescale_fused, sum_by_block, sum_in_four_lanes
+from tflq.engine.numerics.dynamic_range import rescale_apart, rescale_fused
 from tflq.engine.numerics.estimates import fuse, round_apart
 from tflq.engine.numerics.stage_roundings import NAMED_STAGES
 from tflq.engine.numerics.xnnpack import AVX2, AVX512
@@ -36,7 +36,7 @@ VALUES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "dense_real": {"exact": exact_real, "prepared": prepared_real},
         "multiply_add": {"rounded-apart": round_apart, "fused": fuse},
         "xnnpack_rescale": {"fused": rescale_fused, "apart": rescale_apart},
-        "xnnpack_blocks": {"unknown": None, "four-lanes": sum_in_four_lanes, "by-block": sum_by_block},
+        "xnnpack_blocks": {"unknown": None, "four-lanes": 4, "by-block": 1},
         "xnnpack_functions": {"avx2": AVX2, "avx-512": AVX512},
         "xnnpack_negative": {"sign-bit": np.signbit, "below-zero": below_zero},
         "xnnpack_lanes": {"eight": 8, "sixteen": 16},
