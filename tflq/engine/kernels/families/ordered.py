@@ -345,6 +345,8 @@ def matrix_products(left: Array, right: Array, shape: Shape) -> Array:
     return out
 
 
+#: Sums of pixels side by side that are added together, so that loops over few channels are long.
+_SIDE_BY_SIDE = 512
 #: Taps of XNNPACK's depthwise kernels.
 _TAPS = (3, 4, 9, 25)
 
@@ -359,13 +361,14 @@ class OpData:
     clamp: NumberClamp
     order: tuple[int, ...] = (0, 1, 2, 3)  # the filter's dimensions that are O, KH, KW, C/G
     groups: tuple[FusedProduct, ...] = ()
-    taps: Array | None = None  # of a depthwise kernel, (KW, KH, O)
+    taps: Array | None = None  # of a depthwise kernel, (KW, KH, pixels * O): the same for pixels side by side
 
     def bound(self, w: Array) -> OpData:
         """Return the constants with the filter."""
         filters = w.transpose(self.order)
         if filters.shape[3] == 1 and self.is_depthwise:
-            return replace(self, taps=np.ascontiguousarray(filters[..., 0].transpose(2, 1, 0)))
+            taps, pixels = filters[..., 0].transpose(2, 1, 0), max(1, _SIDE_BY_SIDE // max(1, len(filters)))
+            return replace(self, taps=np.ascontiguousarray(np.tile(taps, pixels)))
         parts = np.split(filters.reshape(len(filters), -1).T, self.group_count, axis=1)
         return replace(self, groups=tuple(FusedProduct.of(part, self.window) for part in parts))
 
@@ -382,7 +385,9 @@ def convolve_fused(data: OpData, out: Array, x: Array, w: Array, bias: Array) ->
     if data.taps is None and not data.groups:
         return once_known(w, lambda: convolve_fused.bind(data.bound(w), out, image, w, bias))
     if data.taps is not None:
-        convolve = convolve_depthwise_fused.bound(image, data.taps, bias, data.window, *data.clamp, out)
+        repeated = np.tile(bias, data.taps.shape[2] // max(1, len(bias)))
+        pixels = image.reshape(len(image), -1), data.shape[3]
+        convolve = convolve_depthwise_fused.bound(*pixels, data.taps, repeated, data.window, *data.clamp, out)
         return convolve if data.window.taps in _TAPS else in_turn([partial(_check_finite, image), convolve])
     pixels = out.reshape(-1, data.shape[3])
     if len(data.groups) == 1:
@@ -407,7 +412,7 @@ def _check_finite(image: Array) -> None:
 
 @writes("out")
 @in_pieces(
-    lambda x, w, bias, window, *_: len(x) * window.out_h * window.out_w * w.size,
+    lambda x, channels, w, bias, window, *_: len(x) * window.out_h * window.out_w * window.taps * channels,
     frees_threads=True,
     out="nyx",
     x="n",
@@ -415,30 +420,42 @@ def _check_finite(image: Array) -> None:
 )
 @compiled
 def convolve_depthwise_fused(
-    x: Array, w: Array, bias: Array, window: Window, low: Real, high: Real, out: Array
+    x: Array, channels: Int, w: Array, bias: Array, window: Window, low: Real, high: Real, out: Array
 ) -> None:
-    """Compute a depthwise convolution. `x` N, H, W, C; `w` KW, KH, C; taps outside the image are products with 0.
+    """Compute a depthwise convolution. `x` N, H * W * C; taps outside the image are products with 0.
 
-    Prepare guarantees: `window` lies over an image of x's height and width, `bias` is (C), `out` (N, out_h, out_w, C).
+    Prepare guarantees: `window` lies over the image, `out` is (N, out_h, out_w, C), `w` KW, KH, S * C and `bias` S * C
+    repeat the channels for S pixels side by side, of which a step of 1 sees pixels in a row.
     """
     before = begin_flushing()
-    channels = w.shape[2]
-    nothing = np.zeros(channels, np.float32)
+    most = w.shape[2] // channels
+    nothing, sums = np.zeros(w.shape[2], np.float32), np.empty(w.shape[2], np.float32)
+    inner = window.width - (window.kernel_w - 1) * window.dilation_w
     for n in range(out.shape[0]):
         for oy in range(window.out_h):
-            for ox in range(window.out_w):
-                sums = out[n, oy, ox]
-                for c in range(channels):  # quicker to compile than an assignment of arrays
+            ox = 0
+            while ox < window.out_w:
+                left = ox * window.stride_w - window.pad_left
+                count = 1
+                if window.stride_w == 1 and left >= 0:  # every tap sees this many pixels of the image
+                    count = max(1, min(most, window.out_w - ox, inner - left))
+                size = count * channels
+                for c in range(size):  # quicker to compile than an assignment of arrays
                     sums[c] = bias[c]
                 for kx in range(window.kernel_w):
-                    column = ox * window.stride_w - window.pad_left + kx * window.dilation_w
+                    column = left + kx * window.dilation_w
                     for ky in range(window.kernel_h):
                         y = oy * window.stride_h - window.pad_top + ky * window.dilation_h
                         is_inside = 0 <= y < window.height and 0 <= column < window.width
-                        values, weights = (x[n, y, column] if is_inside else nothing), w[kx, ky]
-                        for c in range(channels):
+                        first = (y * window.width + column) * channels
+                        values = x[n, first : first + size] if is_inside else nothing
+                        weights = w[kx, ky]
+                        for c in range(size):
                             sums[c] = multiply_add(values[c], weights[c], sums[c])
-                for c in range(channels):
-                    total = low if sums[c] < low else sums[c]
-                    sums[c] = high if high < total else total
+                for pixel in range(count):
+                    given, made = sums[pixel * channels :], out[n, oy, ox + pixel]
+                    for c in range(channels):
+                        total = low if given[c] < low else given[c]
+                        made[c] = high if high < total else total
+                ox += count
     end_flushing(before)
