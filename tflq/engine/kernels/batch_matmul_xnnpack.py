@@ -170,7 +170,7 @@ def prepare_xnnpack_floats(node: Node, arithmetic: Arithmetic) -> Prepared:
 @filling(lambda data, *_: (data.shape, np.float32))
 def evaluate(data: FloatData, out: Array, x: Array, y: Array) -> Call:
     """Rounding: one for each product and sum, in order of k, and one for the scale of codes."""
-    multiply = multiply_matrices(out, *data.turned(x, y), floats.fused_tiles_choose())
+    multiply = multiply_matrices(out, *data.turned(x, y), floats.fused_tiles_choose(*out.shape[-2:]))
     if data.scale is None:
         return multiply
     return in_turn([multiply, scale_floats.bind(OpData(Operation.MULTIPLY, NO_CLAMP, data.scale), out, out)])

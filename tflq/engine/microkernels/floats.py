@@ -135,13 +135,23 @@ def panel_starts(width: int, tile: FloatTile) -> list[int]:
     return [min(start, max(width - tile.columns, 0)) for start in range(0, width, tile.columns)]
 
 
+#: Fewer rows have a tile of their own, with four vectors of columns from a width on. From `_MANY` rows on, a tile has
+#: vectors of 512 bits.
+_FEW, _WIDE, _MANY = 4, 32, 8
 #: The tile's size, which `function_of` replaces.
 ROWS = COLUMNS = 1
 
 
 @cache
-def fused_tiles_choose() -> FloatTile:
-    """Return the tile for this machine's registers, as float_tiles.chosen."""
+def fused_tiles_choose(rows: int, width: int) -> FloatTile:
+    """Return the tile for this machine's registers, and for a product of so many rows and columns.
+
+    A tile computes all its rows, wanted or not. With few, further columns keep the processor busy.
+    """
+    if is_native() and rows < _FEW:
+        return FloatTile(max(rows, 1), 4 if width >= _WIDE else 2, 8, fused=True)
+    if is_native() and rows >= _MANY and "avx512f" in features():
+        return FloatTile(8, 1, 16, fused=True)
     return FloatTile(6, 2, 8, fused=True)
 
 

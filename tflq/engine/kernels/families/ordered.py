@@ -274,13 +274,15 @@ class FusedProduct:
     """Patches of an image, or rows, times a matrix (K, N), from a bias on, clamped."""
 
     window: Window
+    tile: FloatTile
     weights: Array  # panels
     length: int
 
     @classmethod
     def of(cls, matrix: Array, window: Window) -> FusedProduct:
         """Bind `matrix` (K, N), which has elements, for the patches of `window`."""
-        return cls(window, pack(matrix, floats.fused_tiles_choose()), len(matrix))
+        tile = floats.fused_tiles_choose(window.out_h * window.out_w, matrix.shape[1])
+        return cls(window, tile, pack(matrix, tile), len(matrix))
 
     @classmethod
     def of_rows(cls, matrix: Array, rows: int) -> FusedProduct:
@@ -289,7 +291,7 @@ class FusedProduct:
 
     def into(self, x: Array, bias: Array, clamp: NumberClamp, out: Array) -> Call:
         """Return the call that fills `out` (R, N) from the image `x` (N, H, W, C), both contiguous; `bias` is (N)."""
-        return tiled(floats.fused_tiles_choose(), out, x, self.window, self.weights, self.length, bias, clamp)
+        return tiled(self.tile, out, x, self.window, self.weights, self.length, bias, clamp)
 
 
 def open_range(node: Node) -> NumberClamp:
@@ -341,7 +343,7 @@ def multiply_matrices(out: Array, left: Array, right: Array, tile: FloatTile) ->
 def matrix_products(left: Array, right: Array, shape: Shape) -> Array:
     """Return the products, of that shape, of `multiply_matrices`."""
     out = np.empty(shape, np.float32)
-    multiply_matrices(out, left, right, floats.fused_tiles_choose())()
+    multiply_matrices(out, left, right, floats.fused_tiles_choose(*shape[-2:]))()
     return out
 
 
