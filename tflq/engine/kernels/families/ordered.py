@@ -388,8 +388,8 @@ def convolve_fused(data: OpData, out: Array, x: Array, w: Array, bias: Array) ->
         return once_known(w, lambda: convolve_fused.bind(data.bound(w), out, image, w, bias))
     if data.taps is not None:
         repeated = np.tile(bias, data.taps.shape[2] // max(1, len(bias)))
-        pixels = image.reshape(len(image), -1), data.shape[3]
-        convolve = convolve_depthwise_fused.bound(*pixels, data.taps, repeated, data.window, *data.clamp, out)
+        given = image.reshape(len(image), -1), data.shape[3]
+        convolve = convolve_depthwise_fused.bound(*given, data.taps, repeated, data.window, *data.clamp, out)
         return convolve if data.window.taps in _TAPS else in_turn([partial(_check_finite, image), convolve])
     pixels = out.reshape(-1, data.shape[3])
     if len(data.groups) == 1:
