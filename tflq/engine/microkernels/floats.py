@@ -144,7 +144,7 @@ ROWS = COLUMNS = 1
 
 @cache
 def fused_tiles_choose(rows: int, width: int) -> FloatTile:
-    """Return the tile for this machine's registers, and for a product of so many rows and columns.
+    """Return the tile for this machine's registers, and for a product of these rows and columns.
 
     A tile computes all its rows, wanted or not. With few, further columns keep the processor busy.
     """
