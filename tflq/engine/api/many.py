@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any, TypeVar
 
 import numpy as np
@@ -112,7 +113,7 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-#: Seconds for which threads that are left alone are waited for: longer than pieces of work take.
+#: Seconds for which threads are waited for at the end: longer than pieces of work take.
 _PATIENCE = 1.5
 
 
@@ -146,8 +147,9 @@ def in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iter
             tasks.put(None)
         if waiting:
             leave(workers)
+        deadline = monotonic() + _PATIENCE
         for worker in workers:
-            worker.join(_PATIENCE)
+            worker.join(max(0.0, deadline - monotonic()))
 
 
 def _serve(work: Callable[[T], R], tasks: SimpleQueue[tuple[Future[R], T] | None]) -> None:
