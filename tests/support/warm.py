@@ -26,7 +26,14 @@ from typing import Any, ClassVar
 #: An option of Linux's prctl (linux/prctl.h): children of children that ended become this process's.
 _PR_SET_CHILD_SUBREAPER = 36
 #: Variables that may differ from those of this process at first, and do not change what a child imports.
-_VARYING = ("TFLQ_CHILD", "PYTEST_CURRENT_TEST", "COLUMNS", "TF_CPP_MIN_LOG_LEVEL", "CUDA_VISIBLE_DEVICES")
+_VARYING = (
+    "TFLQ_CHILD",
+    "PYTEST_CURRENT_TEST",
+    "COLUMNS",
+    "TF_CPP_MIN_LOG_LEVEL",
+    "CUDA_VISIBLE_DEVICES",
+    "KMP_DUPLICATE_LIB_OK",  # threadpoolctl sets it when it is imported
+)
 #: Where `_execute_child` of subprocess.Popen has the ends of pipes: stdin, stdout and stderr of the child.
 _STREAMS = (3, 6, 8)
 
