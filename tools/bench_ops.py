@@ -216,8 +216,9 @@ def slopes(table: list[Row]) -> list[tuple[float, list[Row]]]:
             drawn.setdefault((row["op"], row["types"], row["number"]), []).append(row)
     largest: dict[tuple[str, str], tuple[float, list[Row]]] = {}
     for (op, types, _), models in drawn.items():
-        first, *_, last = models = sorted(models, key=lambda row: float(row["litert"]))
-        if last["litert"] < 2 * first["litert"]:
+        models = sorted(models, key=lambda row: float(row["litert"]))
+        first, last = models[0], models[-1]
+        if last["litert"] < 2 * first["litert"]:  # of one size
             continue
         slope = (last["tflq"] - first["tflq"]) / (last["litert"] - first["litert"])
         if slope > largest.get((op, types), (-np.inf, []))[0]:
@@ -290,6 +291,8 @@ def main() -> int:
     for op in operators(args.ops):
         table += rows(op, args.profile, args.draws, [target / 1e6 for target in args.targets])
         print(op, len(table), file=sys.stderr, flush=True)
+        if args.json:
+            args.json.write_text(json.dumps(table, indent=0) + "\n", "utf-8")
     if len(args.targets) > 1:
         print(*(slope_line(*found) for found in slopes(table)), sep="\n")
     else:
@@ -297,8 +300,6 @@ def main() -> int:
     if args.plot:
         draw(slopes(table), args.plot)
     print(*(f"{row['op']} {row['types']}: {row['error']}" for row in table if "error" in row), sep="\n")
-    if args.json:
-        args.json.write_text(json.dumps(table, indent=0) + "\n", "utf-8")
     return 0 if any("error" not in row for row in table) else 1
 
 

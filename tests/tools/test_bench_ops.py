@@ -45,7 +45,7 @@ def test_the_largest_ratio_of_each_choice_of_types_counts() -> None:
 def test_the_steepest_draw_of_each_choice_of_types_counts() -> None:
     models = [row("ADD", "int8", 100, 150), row("ADD", "int8", 10, 60), row("ADD", "int8", 15, 1)]
     other = [models[0] | {"number": 1, "tflq": 96.0}, models[1] | {"number": 1}]
-    unknown = [row("MUL", "int8", 10, 60), row("MUL", "int8", 15, 90), {"error": "no"}]
+    unknown = [row("MUL", "int8", 10, 60), row("MUL", "int8", 15, 90), row("NEG", "int8", 9, 9), {"error": "no"}]
     ((slope, found),) = bench_ops.slopes([*models, *other, *unknown])
     assert slope == pytest.approx((150 - 60) / (100 - 10))
     assert [one["litert"] for one in found] == [10, 15, 100]
