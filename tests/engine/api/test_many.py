@@ -101,8 +101,11 @@ def test_the_first_error_ends_threads_and_later_samples_do_not_begin() -> None:
 
 def test_threads_whose_results_nobody_takes_end_at_a_checkpoint() -> None:
     ends: list[BaseException] = []
+    both = threading.Barrier(3)
 
     def work(k: int) -> int:
+        if k:
+            both.wait(60)
         try:
             while k:
                 checkpoint()
@@ -114,6 +117,7 @@ def test_threads_whose_results_nobody_takes_end_at_a_checkpoint() -> None:
     before = threading.active_count()
     results = many.in_threads(work, iter([0, 1, 1, 1]), 2)
     assert next(results) == 0
+    both.wait(60)
     results.close()
     assert [type(end) for end in ends] == [LeftAlone, LeftAlone]
     assert threading.active_count() == before

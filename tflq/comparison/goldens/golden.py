@@ -227,23 +227,20 @@ class Golden(Documented):
         return json.dumps(facts, sort_keys=True)
 
 
-def save_archive(path: str | os.PathLike[str], parts: Iterable[Golden]) -> Golden:
-    """Write goldens of one model, whose samples follow each other, as one archive. Return their facts, without samples.
+def save_archive(path: str | os.PathLike[str], parts: Iterable[Golden]) -> None:
+    """Write goldens of one model, whose samples follow each other, as one archive.
 
     Parts may be produced during writing; no more than one is kept.
     """
+    write_arrays(path, _entries(parts), compress=True)
+
+
+def _entries(parts: Iterable[Golden]) -> Iterator[tuple[str, Array]]:
+    """Yield an archive's entries; the last one has the facts of all parts together."""
     steps: list[tuple[str | None, bool]] = []
-    facts: list[Golden] = []
-    write_arrays(path, _entries(parts, steps, facts), compress=True)
-    return facts[0]
-
-
-def _entries(
-    parts: Iterable[Golden], steps: list[tuple[str | None, bool]], facts: list[Golden]
-) -> Iterator[tuple[str, Array]]:
-    """Yield an archive's entries; collect the steps of its samples, and the facts of all parts together."""
+    whole: Golden | None = None
     for part in parts:
-        facts[:] = [facts[0].together(part) if facts else part.together(part)]
+        whole = (whole or part).together(part)
         for observation in part.observations:
             start = f"{prefix(observation.signature)}s{len(steps)}_"
             values = [(f"in{i}", value) for i, value in enumerate(observation.inputs)]
@@ -252,7 +249,8 @@ def _entries(
             for name, value in values:
                 yield from pack(start + name, value).items()
             steps.append((observation.signature, observation.continues))
-    yield PROVENANCE, np.frombuffer(facts[0].provenance(steps).encode(), np.uint8)
+    assert whole is not None  # there is at least one part
+    yield PROVENANCE, np.frombuffer(whole.provenance(steps).encode(), np.uint8)
 
 
 def named_tensors(tensors: Sequence[tuple[str | None, int]]) -> list[dict[str, Any]]:

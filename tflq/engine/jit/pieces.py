@@ -8,7 +8,7 @@ their order, and no bit depends on the cuts.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -58,9 +58,7 @@ class InPieces(Compiled[..., None]):
         if work <= LONGEST:
             call(*args)
         else:
-            for piece in self._pieces(args, work):
-                call(*piece)
-                checkpoint()
+            _each(functools.partial(call, *piece) for piece in self._pieces(args, work))
 
     def bound(self, *args: Any) -> Callable[[], None]:
         """Bind the call with these arguments; whether it is cut into pieces is decided now."""
@@ -99,7 +97,7 @@ def in_pieces(
     return lambda function: InPieces(function.python, work, step, axes, frees_threads)
 
 
-def _each(calls: Sequence[Callable[[], None]]) -> None:
+def _each(calls: Iterable[Callable[[], None]]) -> None:
     for call in calls:
         call()
         checkpoint()
