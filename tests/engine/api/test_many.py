@@ -100,8 +100,7 @@ def test_the_first_error_ends_threads_and_later_samples_do_not_begin() -> None:
 
 
 def test_threads_whose_results_nobody_takes_end_at_a_checkpoint() -> None:
-    ends: list[BaseException] = []
-    both = threading.Barrier(3)
+    ends, both = list[BaseException](), threading.Barrier(3)
 
     def work(k: int) -> int:
         if k:
